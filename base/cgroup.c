@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Each line of /proc/self/cgroup is "number:controllers:path"; version 2 has no controllers there. */
+/* Each line of /proc/self/cgroup is "number:controllers:path"; version 2 has
+ * no controllers there. */
 #include "base/cgroup.h"
 #include "base/read.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* figures - numbers formatted for people: four digits, never an exponent, "-" for an unknown value */
+/* figures - numbers formatted for people: four digits, never an exponent, "-"
+ * for an unknown value */
 #ifndef DT_BASE_FIGURES_H
 #define DT_BASE_FIGURES_H
 
@@ -31,14 +32,16 @@ struct dt_figure dt_figure_number(double value); /* the number in the form of dt
 struct dt_figure dt_figure_bytes_of(int64_t bytes);
 /* Not rounded, as options take it: "28ms", "1.250us". ns: 0 or more. */
 struct dt_figure dt_figure_exact(int64_t ns);
-/* An interval is told where its ends are known and not farther apart than a factor of DT_FIGURE_WIDEST: a wider one, as of
- * two starts of the processes, is true and says nothing. */
+/* An interval is told where its ends are known and not farther apart than a factor of
+ * DT_FIGURE_WIDEST: a wider one, as of two starts of the processes, is true and says nothing. */
 #define DT_FIGURE_WIDEST 4
 bool dt_figure_tells(double low, double high);
-/* A ratio's interval, for a sentence: "1.061 to 1.348"; of one that is too wide to be told the end that bounds the ratio on one
- * side, "at least 1.061", "at most 0.912", or where neither does "not decided"; "not known". */
+/* A ratio's interval, for a sentence: "1.061 to 1.348"; of one that is too wide to be told the end
+ * that bounds the ratio on one side, "at least 1.061", "at most 0.912", or where neither does "not
+ * decided"; "not known". */
 void dt_figure_range(double low, double high, struct dt_text *out);
-/* The same behind the ratio: "1.196 [1.061, 1.348]", "1.196 [not decided]"; "1.196 [-, -]": not known. */
+/* The same behind the ratio: "1.196 [1.061, 1.348]", "1.196 [not decided]";
+ * "1.196 [-, -]": not known. */
 void dt_figure_ratio(double ratio, double low, double high, struct dt_text *out);
 /* "83.1 ms [82.9, 83.6]" with one unit for all three numbers; no interval when it is not told. */
 void dt_figure_estimate(double seconds, double low, double high, struct dt_text *out);

@@ -21,17 +21,20 @@ int dt_host_cores(void);
  * where control groups give less time than that of the cores in the mask. */
 int dt_host_cores_visible(void);
 
-/* Bytes a new program may allocate: the smaller of MemAvailable and what its control groups leave. */
+/* Bytes a new program may allocate: the smaller of MemAvailable and what its
+ * control groups leave. */
 int64_t dt_host_memory_available(void);
 int64_t dt_host_memory_total(void);
-/* Upper bound of a program's memory here: the machine's total, or the limit of its control groups. */
+/* Upper bound of a program's memory here: the machine's total, or the limit
+ * of its control groups. */
 int64_t dt_host_memory_limit(void);
 
 /* Host name and processor model; "unknown" when they cannot be read. Static storage. */
 const char *dt_host_name(void);
 const char *dt_host_cpu(void);
-/* Which processor it is, where virtual machines name several generations alike: family, model and stepping of x86 ("25.17.1"),
- * implementer, part and revision of ARM ("0x41.0xd0c.1"); "" when they cannot be read. Static storage. */
+/* Which processor it is, where virtual machines name several generations alike: family, model and
+ * stepping of x86 ("25.17.1"), implementer, part and revision of ARM ("0x41.0xd0c.1"); "" when they
+ * cannot be read. Static storage. */
 const char *dt_host_cpu_id(void);
 
 /* The kernel's release, the id of this boot, and the processors this process may run on ("0-3,8");

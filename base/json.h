@@ -31,7 +31,8 @@ dt_status dt_json_read(const char *path, const char *what, json_t **root) DT_MUS
 dt_status dt_json_parse(const char *text, size_t size, const char *what,
                         json_t **root) DT_MUST_CHECK;
 
-/* The same with the caller's limits, for long tables. A value may take some 100 bytes once parsed. */
+/* The same with the caller's limits, for long tables. A value may take some
+ * 100 bytes once parsed. */
 struct dt_json_limits {
     size_t bytes, values;
 };

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A word with = would be an assignment in first position, so only options may contain it unquoted. */
+/* A word with = would be an assignment in first position, so only options may
+ * contain it unquoted. */
 static bool is_bare(const char *word)
 {
     static const char bare[] =

@@ -9,7 +9,8 @@
  * control bytes except the line feed are written as "$(printf '\033')". */
 void dt_quote(const char *word, struct dt_text *out);
 
-/* Appends " --" and the words of a NULL-ended list, quoted so; nothing for an empty list or NULL. */
+/* Appends " --" and the words of a NULL-ended list, quoted so; nothing for
+ * an empty list or NULL. */
 void dt_quote_arguments(const char *const words[], struct dt_text *out);
 
 /* A field of CSV (RFC 4180) in quotes. What is not shown on a terminal is escaped

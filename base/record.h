@@ -58,7 +58,8 @@ struct dt_field {
     enum dt_need need;
 };
 
-/* The struct begins with `bool known`: there was such an object. A part that is not known is null. */
+/* The struct begins with `bool known`: there was such an object. A part that
+ * is not known is null. */
 struct dt_record {
     const char *name, *doc;
     size_t size;
@@ -70,7 +71,8 @@ struct dt_record {
  * are borrowed from the object, which may be NULL. */
 void dt_record_read(const struct dt_record *record, const json_t *object, void *out);
 
-/* DT_EUSAGE for an invalid field; the sentence begins with what. Fields of parts are not checked. */
+/* DT_EUSAGE for an invalid field; the sentence begins with what. Fields of
+ * parts are not checked. */
 dt_status dt_record_check(const struct dt_record *record, const json_t *object,
                           const char *what) DT_MUST_CHECK;
 

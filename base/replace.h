@@ -24,7 +24,8 @@ struct dt_replace {
     struct dt_text beside; /* "": the file itself is written to */
 };
 
-/* DT_EIO with a sentence: it, or a file beside it, cannot be written. The file is still as it was. */
+/* DT_EIO with a sentence: it, or a file beside it, cannot be written. The
+ * file is still as it was. */
 dt_status dt_replace_open(const char *path, struct dt_replace *file) DT_MUST_CHECK;
 dt_status dt_replace_add(struct dt_replace *file, const void *bytes, size_t size) DT_MUST_CHECK;
 /* Renames if status is DT_OK, else drops what was written; returns the status,

@@ -38,7 +38,8 @@ struct dt_cuda_machine {
              [DT_CUDA_DEVICES_MOST]; /* enum dt_nvml_link, or DT_NVML_UNKNOWN */
 };
 
-/* By NVML alone: those that CUDA_VISIBLE_DEVICES leaves, in the order of the PCI bus. Cannot fail. */
+/* By NVML alone: those that CUDA_VISIBLE_DEVICES leaves, in the order of the
+ * PCI bus. Cannot fail. */
 void dt_cards_read(struct dt_cuda_machine *machine);
 
 #endif

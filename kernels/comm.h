@@ -68,7 +68,8 @@ struct dt_comm_ops {
     /* recv on rank 0 is size * bytes; others pass NULL. Blocks. */
     dt_status (*gather)(struct dt_comm *comm, const void *send, void *recv, size_t bytes);
     dt_status (*broadcast)(struct dt_comm *comm, void *data, size_t bytes); /* from rank 0 */
-    /* send and recv are size blocks of `bytes`; block i is sent to or received from rank i. Posts. */
+    /* send and recv are size blocks of `bytes`; block i is sent to or
+     * received from rank i. Posts. */
     dt_status (*alltoall)(struct dt_comm *comm, const void *send, void *recv, size_t bytes,
                           struct dt_request *request);
     /* Sends to rank+1, receives from rank-1 (cyclic). Posts. */

@@ -74,7 +74,8 @@ struct dt_strides {
 
 /* out = softmax(q k^T / sqrt(D)) v for each sequence and head, by online softmax over tiles
  * (Milakov & Gimelshein 2018; Dao et al. 2022). Sums in float32 in a fixed order: equal tiles give
- * equal bits. out must not overlap the inputs. keys may be 0: out is 0 and lse is minus infinity. */
+ * equal bits. out must not overlap the inputs. keys may be 0: out is 0 and
+ * lse is minus infinity. */
 struct dt_attention {
     const void *q, *k, *v;
     void *out;

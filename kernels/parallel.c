@@ -256,7 +256,8 @@ static int64_t wire_start(const struct dt_pass *pass, const struct dt_chunk *chu
 }
 
 /* Peers from u on with as many tokens as peer u: they lie at equal distances, so one copy serves
- * them all. There are at most two such runs, since shares of tokens differ by one and never grow. */
+ * them all. There are at most two such runs, since shares of tokens differ
+ * by one and never grow. */
 static int run_of_peers(const struct dt_pass *pass, int u)
 {
     int run = 1;

@@ -384,7 +384,8 @@ static dt_status sample_latent(struct dt_pass *pass)
     return DT_OK;
 }
 
-/* Data that changes between steps is copied to the device first, so that the rest can be a graph. */
+/* Data that changes between steps is copied to the device first, so that the
+ * rest can be a graph. */
 static dt_status begin_step(struct dt_pass *pass)
 {
     const struct dt_layout *layout = &pass->layout;

@@ -121,7 +121,8 @@ int64_t dt_family_product(const struct dt_workload *workload, const char *letter
 const struct dt_buffer_row *dt_family_buffer(const struct dt_family *family, int buffer);
 int64_t dt_family_rows(const struct dt_layout *layout, enum dt_rows rows);
 
-/* An operation runs in that block; the number of blocks it runs in. depth: blocks of the network. */
+/* An operation runs in that block; the number of blocks it runs in. depth:
+ * blocks of the network. */
 bool dt_op_runs(const struct dt_op *op, int block, int depth);
 int dt_op_times(const struct dt_op *op, int depth);
 

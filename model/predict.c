@@ -373,7 +373,8 @@ static double vae_seconds(const struct dt_predict_job *job, double devices)
     return alone * (1 / devices + used->vae_serial) / (1 + used->vae_serial);
 }
 
-/* The prompts' encoding, a negative one included, and what is copied from the host once a request. */
+/* The prompts' encoding, a negative one included, and what is copied from the
+ * host once a request. */
 static double text_seconds(const struct dt_predict_job *job, const struct layer *l)
 {
     const struct dt_card_parameters *parameters = &job->card->parameters;

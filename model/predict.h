@@ -81,7 +81,8 @@ enum {
     DT_PREDICT_DEGREE(pipe)
 
 /* Degrees of a plan; 0 counts as 1. Neighbours in `tensor` are consecutive ranks, then those in
- * ulysses, ring, kv_gather, pipe and cfg; ranks fill as many hosts as they need, as many on each. */
+ * ulysses, ring, kv_gather, pipe and cfg; ranks fill as many hosts as they
+ * need, as many on each. */
 struct dt_degrees {
 #define DT_PREDICT_DEGREE(name) int name;
     DT_PREDICT_DEGREE_ROWS

@@ -88,7 +88,8 @@ dt_status dt_space_add_derived(struct dt_space *space, const char *name, const c
 dt_status dt_space_test(const struct dt_space *space, const char *condition,
                         const struct dt_point *point, bool *holds, uint32_t *axes) DT_MUST_CHECK;
 
-/* Fills in unnamed parameters; without it each gets its axis' default. named[i]: axis i was given. */
+/* Fills in unnamed parameters; without it each gets its axis' default.
+ * named[i]: axis i was given. */
 typedef void dt_complete(const void *context, const struct dt_space *space, const bool named[],
                          int64_t values[]);
 void dt_space_set_complete(struct dt_space *space, dt_complete *function, const void *context);
@@ -131,7 +132,8 @@ int64_t dt_space_index(const struct dt_space *space,
 bool dt_space_feasible(const struct dt_space *space, const struct dt_point *point);
 
 /* dt_space_at and dt_space_index work. false: the feasible points are too many to count,
- * dt_space_count is -1, and they can only be drawn, tested and walked from neighbour to neighbour. */
+ * dt_space_count is -1, and they can only be drawn, tested and walked from
+ * neighbour to neighbour. */
 bool dt_space_listed(const struct dt_space *space);
 
 /* Number of feasible points: the count, or an estimate where it is unknown. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention: every tile of model/tiles_cuda.def and cuDNN's, 4 S^2 D operations a head, at the head dimensions that are built. */
+/* Attention: every tile of model/tiles_cuda.def and cuDNN's, 4 S^2 D operations a head, at the head
+ * dimensions that are built. */
 #include "bench/gpu/bench.h"
 
 #include "model/plan.h"
@@ -107,7 +108,8 @@ void bench_attention(struct bench *bench)
         {DT_BFLOAT16, 1, 16384, 24, 64},
         {DT_BFLOAT16, 1, 16384, 16, 88},
         {DT_FLOAT32, 1, 1024, 16, 72},
-        /* Guided steps of DiT-S/2 and DiT-XL/2: at 256 px, at 512 px with one and eight images, at 1024 px. */
+        /* Guided steps of DiT-S/2 and DiT-XL/2: at 256 px, at 512 px with one and
+         * eight images, at 1024 px. */
         {DT_BFLOAT16, 2, 256, 6, 64},
         {DT_BFLOAT16, 2, 256, 16, 72},
         {DT_BFLOAT16, 2, 1024, 16, 72},

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* bench - speed of single operations of a GPU, through the table of kernels/compute.h
  *
- * A row is one operation on one shape. Its batches of 20 calls, one graph, lie between two marks of the device, behind an untimed call:
- * no time contains the start of an idle queue or the host's launches; the median of the batches' means is printed beside a rate. Calls take turns on several sets
- * of operands, which together exceed the L2 cache, so that each call finds its own in memory, as a step finds the weights of its blocks.
- * To add a group of rows: one function, and a row in the table of main.c.
+ * A row is one operation on one shape. Its batches of 20 calls, one graph, lie between two marks
+ * of the device, behind an untimed call: no time contains the start of an idle queue or the host's
+ * launches; the median of the batches' means is printed beside a rate. Calls take turns on several
+ * sets of operands, which together exceed the L2 cache, so that each call finds its own in memory,
+ * as a step finds the weights of its blocks. To add a group of rows: one function, and a row in
+ * the table of main.c.
  */
 #ifndef DT_BENCH_GPU_BENCH_H
 #define DT_BENCH_GPU_BENCH_H
@@ -21,8 +23,8 @@ struct bench {
     int failures, turn;
 };
 
-/* Times call(bench, arg, set) and prints the row: `what`, its time, and amount a second in units of 10^12 (FLOP/s, "TFLOP/s") or
- * 10^9 (bytes, "GB/s"). set: 0 to sets - 1, in turn. */
+/* Times call(bench, arg, set) and prints the row: `what`, its time, and amount a second in units of
+ * 10^12 (FLOP/s, "TFLOP/s") or 10^9 (bytes, "GB/s"). set: 0 to sets - 1, in turn. */
 struct bench_row {
     const char *what, *unit;
     double amount;
@@ -39,7 +41,8 @@ void bench_refused(struct bench *bench, const char *what);
 #define BENCH_SETS_MOST 64
 int bench_sets(const struct bench *bench, int64_t bytes);
 
-/* Device memory of random bytes that are small numbers in either data type; NULL (and said) when there is not so much. */
+/* Device memory of random bytes that are small numbers in either data type; NULL (and said) when
+ * there is not so much. */
 void *bench_memory(struct bench *bench, int64_t bytes);
 void bench_release(struct bench *bench, void *memory);
 

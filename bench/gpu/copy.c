@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory's ceiling: one large copy, bytes read and written together; and the strided copy that packs an exchange. */
+/* The memory's ceiling: one large copy, bytes read and written together; and the strided copy
+ * that packs an exchange. */
 #include "bench/gpu/bench.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Linear layers of DiT-XL/2 (1,152) at 1,024 tokens and of a network of 3,072 at 4,608, and a product that shows the ceiling; in each,
- * the proposal that a plan takes, measured, and each of the library's eight (--short: the first). */
+/* Linear layers of DiT-XL/2 (1,152) at 1,024 tokens and of a network of 3,072 at 4,608, and a
+ * product that shows the ceiling; in each, the proposal that a plan takes, measured, and each of
+ * the library's eight (--short: the first). */
 #include "bench/gpu/bench.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench-gpu [--quick|--short] [GROUP]...: rates on GPU 0; without a group, of all. Exit codes: 0, 1 (a row failed), 2 (wrong usage),
- * 77 (no GPU). */
+/* bench-gpu [--quick|--short] [GROUP]...: rates on GPU 0; without a group, of all. Exit codes: 0, 1
+ * (a row failed), 2 (wrong usage), 77 (no GPU). */
 #include "bench/gpu/bench.h"
 
 #include "base/array.h"
@@ -32,7 +32,8 @@ static void call_next(struct bench *bench, const struct bench_row *row)
     row->call(bench, row->arg, bench->turn++ % row->sets);
 }
 
-/* So many calls between two marks, behind an untimed one: the queue is not idle when the clock starts. */
+/* So many calls between two marks, behind an untimed one: the queue is not idle
+ * when the clock starts. */
 static dt_status run_batch(struct bench *bench, const struct bench_row *row, struct dt_graph *graph,
                            int calls, int64_t *ns)
 {
@@ -103,7 +104,8 @@ void *bench_memory(struct bench *bench, int64_t bytes)
     enum { PIECE = 1 << 22 };
     static uint16_t random[PIECE / 2];
     void *memory = NULL;
-    /* Words of this form are numbers of magnitude 0.5 to 2 in bfloat16, and as either half of a float32. */
+    /* Words of this form are numbers of magnitude 0.5 to 2 in bfloat16, and as
+     * either half of a float32. */
     for (size_t i = 0; random[0] == 0 && i < PIECE / 2; i++)
         random[i] = (uint16_t)(0x3f00 | (dt_rng_hash(1, 2, i) & 0x80ff));
     dt_status status = compute->memory.alloc(bench->device, bytes, &memory);

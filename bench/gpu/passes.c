@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Passes that only move memory: gated residual, norm and modulation in one; bytes that must be read and written. */
+/* Passes that only move memory: gated residual, norm and modulation in one; bytes that must
+ * be read and written. */
 #include "bench/gpu/bench.h"
 
 #include <stdio.h>

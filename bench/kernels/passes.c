@@ -14,7 +14,8 @@ struct streams {
     int channels;
 };
 
-/* Two arrays read and written in place: the pattern of a gated residual, and no arithmetic to speak of. */
+/* Two arrays read and written in place: the pattern of a gated residual, and no
+ * arithmetic to speak of. */
 static void run_memory(void *arg)
 {
     struct streams *s = arg;

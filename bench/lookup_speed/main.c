@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* How many exact look-ups a second one process makes through the public library, beside parsing the whole file.
+/* How many exact look-ups a second one process makes through the public library, beside
+ * parsing the whole file.
  *
  *     bench-lookup-speed make DIRECTORY N           N entries of full size, and a machine description
  *     bench-lookup-speed DIRECTORY N [SECONDS]      JSON: look-ups of all N questions in turn, the best of five turns
  *     bench-lookup-speed parse DIRECTORY            JSON: what Jansson takes to parse the whole file
  *
- * Each look-up is a call of dittune_lookup, a reading of the tier and of one parameter, and dittune_answer_free. Times are
- * of the processor, of the one thread.
+ * Each look-up is a call of dittune_lookup, a reading of the tier and of one parameter, and
+ * dittune_answer_free. Times are of the processor, of the one thread.
  */
 #include "bench/lookup_speed/store.h"
 #include "db/api/dittune.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* store - a store of as many entries as wanted, each of full size, and the question that each of them answers
+/* store - a store of as many entries as wanted, each of full size, and the question that
+ * each of them answers
  *
- * Written by hand after docs/database.md, so that what reads it is not judged by what writes it. For the benchmark of
- * look-ups and for the tests of the public library.
+ * Written by hand after docs/database.md, so that what reads it is not judged by what writes it.
+ * For the benchmark of look-ups and for the tests of the public library.
  */
 #ifndef DT_BENCH_LOOKUP_SPEED_STORE_H
 #define DT_BENCH_LOOKUP_SPEED_STORE_H
@@ -55,8 +56,8 @@ static inline dt_status made_query(const struct dt_machine *machine, size_t i,
     return status == DT_OK ? dt_query_seal(*query) : status;
 }
 
-/* One rank for any number of devices, so that every question may be answered with it; the tile, one of three, tells entries
- * apart. */
+/* One rank for any number of devices, so that every question may be answered with it; the tile, one
+ * of three, tells entries apart. */
 static inline json_t *made_plan(const json_t *key, size_t i)
 {
     static const int tiles[] = {32, 64, 128};
@@ -94,8 +95,8 @@ static inline json_t *made_soft(void)
                      environment);
 }
 
-/* An entry without id and crc. number chooses the tile and is the whole part of the gain, so that a reader sees whether both
- * are of one entry. */
+/* An entry without id and crc. number chooses the tile and is the whole part of the gain, so that a
+ * reader sees whether both are of one entry. */
 static inline json_t *made_entry(const json_t *key, const json_t *hard, size_t number)
 {
     double gain = 1.5 + (double)number;

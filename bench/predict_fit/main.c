@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* bench-predict-fit [CONSTANT=VALUE]... TABLE.csv...: fits the constants of model/predict_constants.h that are marked so to measured tables, on all of them
- * and with each table left out, and scores the rows left out beside those that were fitted.
+/* bench-predict-fit [CONSTANT=VALUE]... TABLE.csv...: fits the constants of
+ * model/predict_constants.h that are marked so to measured tables, on all of them and with each
+ * table left out, and scores the rows left out beside those that were fitted.
  *
- * Minimises, over the logarithms of the constants, the sum of rho(ln predicted / measured) over times after one measured row, VAE times
- * and memory, with rho(x) = d^2 (sqrt(1 + (x / d)^2) - 1), d = 0.1, which a few far rows do not draw; and a weak pull to the values in
- * use, that keeps what no row tells of. A search along each constant in turn, whose steps halve. The spreads are then multiplied
- * by what makes the intervals hold 80 % of the fitted rows, and those of ratios by what makes them hold 80 % of pairs of plans. */
+ * Minimises, over the logarithms of the constants, the sum of rho(ln predicted / measured) over
+ * times after one measured row, VAE times and memory, with rho(x) = d^2 (sqrt(1 + (x / d)^2) - 1),
+ * d = 0.1, which a few far rows do not draw; and a weak pull to the values in use, that keeps what
+ * no row tells of. A search along each constant in turn, whose steps halve. The spreads are then
+ * multiplied by what makes the intervals hold 80 % of the fitted rows, and those of ratios by what
+ * makes them hold 80 % of pairs of plans. */
 #include "model/predict_constants.h"
 #include "tuner/cli/planned/score.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench-predict-speed [N]: seconds that N predictions (default 1,000,000) of plans of Wan2.1 14B on eight H100 take, and 300. */
+/* bench-predict-speed [N]: seconds that N predictions (default 1,000,000) of plans of Wan2.1 14B on
+ * eight H100 take, and 300. */
 #include "base/clock.h"
 #include "model/predict.h"
 

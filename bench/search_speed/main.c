@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The controller's cost of an ask and a tell, with every model of the search in use: values, a prior, peaks of memory
- * with plans that do not fit, failures, seconds.
+/* The controller's cost of an ask and a tell, with every model of the search in use: values, a
+ * prior, peaks of memory with plans that do not fit, failures, seconds.
  *
  *     bench-search-speed [CANDIDATES [ANSWERS [STRATEGY]]]        (20000 1000 bayes)
  *

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Strategies on a simulated machine of 8 GPUs: DiT-XL/2 at 512 px, the space that a session has there, and times by a model of
- * computation, launches and exchanges whose coefficients are drawn anew for each repeat. Nothing is measured on a GPU; the
- * model only has the shape of the problem: few layouts, very many settings whose worth depends on the layout.
+/* Strategies on a simulated machine of 8 GPUs: DiT-XL/2 at 512 px, the space that a session has
+ * there, and times by a model of computation, launches and exchanges whose coefficients are drawn
+ * anew for each repeat. Nothing is measured on a GPU; the model only has the shape of the problem:
+ * few layouts, very many settings whose worth depends on the layout.
  *
  *     bench-search-stages [MINUTES [REPEATS [STRATEGY]...]]       (30 20 stages bayes random)
  *
- * A trial costs 2 s and 13 steps; another rank count than those of the last four groups costs a load of 25 s. Prints, for each
- * strategy: trials, layouts that were tried, and the true time of the best plan found over that of the best known one, which is
- * found by climbs from random plans, or by one of the strategies.
+ * A trial costs 2 s and 13 steps; another rank count than those of the last four groups costs a
+ * load of 25 s. Prints, for each strategy: trials, layouts that were tried, and the true time of
+ * the best plan found over that of the best known one, which is found by climbs from random plans,
+ * or by one of the strategies.
  */
 #include "base/clock.h"
 #include "model/network.h"

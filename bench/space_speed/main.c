@@ -3,8 +3,8 @@
  *
  *     bench-space-speed FILE...
  *
- * Prints, of each, the plans, the milliseconds of this thread's processor time from the file's text to the sealed space (the
- * least of five; reading the JSON apart), and the memory of the space.
+ * Prints, of each, the plans, the milliseconds of this thread's processor time from the file's text
+ * to the sealed space (the least of five; reading the JSON apart), and the memory of the space.
  */
 #include "base/clock.h"
 #include "space/json/json.h"

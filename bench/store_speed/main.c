@@ -3,9 +3,10 @@
  *
  *     bench-store-speed DIRECTORY ENTRIES ROUNDS        JSON: nanoseconds of each round, and the least of the readings
  *
- * A round is a commit (dt_store_put of one entry: lock, read, check, splice, temporary file, fsync, rename, fsync of the
- * directory) and a plain one (a temporary file of the same bytes, fsync, rename), in turn, A B, B A. By the clock, as most of
- * it is the disk's; the processor's time stands beside it. Readings are processor time of one thread.
+ * A round is a commit (dt_store_put of one entry: lock, read, check, splice, temporary file, fsync,
+ * rename, fsync of the directory) and a plain one (a temporary file of the same bytes, fsync,
+ * rename), in turn, A B, B A. By the clock, as most of it is the disk's; the processor's time
+ * stands beside it. Readings are processor time of one thread.
  */
 #include "bench/lookup_speed/store.h"
 #include "db/store.h"

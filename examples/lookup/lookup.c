@@ -3,8 +3,9 @@
  *
  *     lookup STORE MACHINE [NAME=VALUE ...]      as in  lookup ~/.local/share/dittune machine.json model=dit-s/2 devices=4
  *
- * STORE is the directory of `dittune --db`, MACHINE the output of `dittune machine --json`; "-" selects the default
- * place of either. docs/lookup.md lists the names. With engine=xdit:0.4.5 the words for that engine are printed, too.
+ * STORE is the directory of `dittune --db`, MACHINE the output of `dittune machine --json`; "-"
+ * selects the default place of either. docs/lookup.md lists the names. With engine=xdit:0.4.5 the
+ * words for that engine are printed, too.
  *
  *     cc lookup.c $(pkg-config --cflags --libs dittune) -o lookup
  */

@@ -63,7 +63,8 @@ static void value_block(const struct work *work, const float *values, const floa
             store(out + r * WIDTH + c * LANES, acc[r][c]);
 }
 
-/* Scores become exp(score - new maximum); decay[WIDTH] is the factor for earlier sums and outputs. */
+/* Scores become exp(score - new maximum); decay[WIDTH] is the factor for
+ * earlier sums and outputs. */
 static void soften_scores(float *scores, int keys, float *maxima, float *sums, float *decay)
 {
     for (int c = 0; c < WIDTH; c += LANES) {

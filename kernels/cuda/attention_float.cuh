@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attention_float - attention in float32, for any head dimension up to 256: simple, as a reference */
+/* attention_float - attention in float32, for any head dimension up to 256:
+ * simple, as a reference */
 #ifndef DT_KERNELS_CUDA_ATTENTION_FLOAT_CUH
 #define DT_KERNELS_CUDA_ATTENTION_FLOAT_CUH
 

@@ -131,7 +131,8 @@ DT_INLINE float dt_exp2(float x)
     return out;
 }
 
-/* Two float32 as bfloat16, rounded to nearest even: cvt.rn.bf16x2.f32 (9.7.9.22). Not collective. */
+/* Two float32 as bfloat16, rounded to nearest even: cvt.rn.bf16x2.f32
+ * (9.7.9.22). Not collective. */
 DT_INLINE uint32_t dt_pack_bf16(float low, float high)
 {
     uint32_t out;

@@ -646,7 +646,8 @@ static dt_status ask_model(struct bayes *bayes, int *candidate)
 }
 
 /* The next design point comes from the prior: every second one, so that the answers show whether
- * the prior is right, and not before the first success, since the prior's plans may all fail here. */
+ * the prior is right, and not before the first success, since the prior's
+ * plans may all fail here. */
 static bool prior_is_next(struct bayes *bayes)
 {
     bool early = (int64_t)bayes->opts.knobs[DESIGN] > bayes->opts.seen->count;

@@ -35,7 +35,8 @@ void dt_candidates_at(const struct dt_candidates *candidates, int k, struct dt_p
 void dt_candidates_renew(struct dt_candidates *candidates, const struct dt_point centres[], int n,
                          struct dt_rng *rng);
 
-/* Adds neighbours of the point to a pool, as many as fit beside the room reserved for points told. */
+/* Adds neighbours of the point to a pool, as many as fit beside the room
+ * reserved for points told. */
 void dt_candidates_surround(struct dt_candidates *candidates, const struct dt_point *point);
 
 /* candidates_find, after the point was added to a pool that did not have it: cloud.count

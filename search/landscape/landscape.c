@@ -249,7 +249,8 @@ bool dt_transfer_back(const struct dt_transfer *transfer, int axis, const struct
     return false;
 }
 
-/* Answers of a landscape: to a search in place of a machine, and to another landscape as a prior. */
+/* Answers of a landscape: to a search in place of a machine, and to another
+ * landscape as a prior. */
 
 static const struct dt_entry *entry_at(const struct dt_landscape *landscape,
                                        const struct dt_point *point)

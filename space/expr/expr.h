@@ -26,7 +26,8 @@ dt_status dt_expr_new(const char *text, const char *const names[], int n,
                       struct dt_expr **expr) DT_MUST_CHECK;
 
 /* Like dt_expr_new, with labels: name i, when labels[i] is not NULL, has counts[i] labels, which
- * must outlive the rule. A label in quotes, compared with the name by ==, != or in, is its index. */
+ * must outlive the rule. A label in quotes, compared with the name by ==, !=
+ * or in, is its index. */
 struct dt_vocabulary {
     const char *const *names;
     const char *const *const *labels;

@@ -24,7 +24,8 @@ dt_status dt_point_read(const struct dt_space *space, const json_t *plan,
 /* Every violated rule (and value outside its axis) with its numbers, and the nearest feasible
  * points (fewest changed parameters, then least change in log2). */
 struct dt_explanation {
-    /* {"plan", "feasible", "violations": [{"rule","sentence","numbers"}], "nearest": [{plan}, ..]} */
+    /* {"plan", "feasible", "violations": [{"rule","sentence","numbers"}],
+     * "nearest": [{plan}, ..]} */
     json_t *json;
     struct dt_text text; /* the same for people */
 };

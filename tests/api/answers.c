@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares every accessor with the JSON of the same answer; tests NULL handles, and messages in small buffers. */
+/* Compares every accessor with the JSON of the same answer; tests NULL handles, and
+ * messages in small buffers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +100,8 @@ static void accessors_agree_with_the_json(void **state)
     dittune_machine_free(machine);
 }
 
-/* An engine by its name, with its version, or by the name of its file: all select the same entries. */
+/* An engine by its name, with its version, or by the name of its file: all
+ * select the same entries. */
 static void names_and_versions_select_one_engine(void **state)
 {
     static const char *const names[] = {"xdit", "xdit:0.7.0", "xdit:0.4.5", "xdit-runner:0.7.0"};
@@ -145,7 +147,8 @@ static void check_rows(const json_t *rows, const struct dittune_export *words, b
     assert_true(n > 0);
 }
 
-/* Each listed engine accepts the plan or names the rule that forbids it; the accessors agree with the JSON form. */
+/* Each listed engine accepts the plan or names the rule that forbids it; the accessors
+ * agree with the JSON form. */
 static void exports_agree_with_the_json(void **state)
 {
     (void)state;

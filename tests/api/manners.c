@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The library leaves the process as it was: standard output and error, open files, locale, signals, directory. In a locale
- * whose decimal point is a comma it reads and writes the same. */
+/* The library leaves the process as it was: standard output and error, open files, locale, signals,
+ * directory. In a locale whose decimal point is a comma it reads and writes the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: alone */
-/* The n-th allocation fails, once or permanently, for every n: the library returns the code, or the complete answer.
- * Jansson's allocations fail by its own hook, ours by replacing malloc where no sanitizer does. */
+/* The n-th allocation fails, once or permanently, for every n: the library returns the code, or
+ * the complete answer. Jansson's allocations fail by its own hook, ours by replacing malloc
+ * where no sanitizer does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

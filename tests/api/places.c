@@ -77,7 +77,8 @@ static void finds_the_cached_machine(void **state)
     dittune_machine_free(machine);
 }
 
-/* A damaged store of one entry with a backup of two: the backup is read and reported; without a backup it is an error. */
+/* A damaged store of one entry with a backup of two: the backup is read and reported; without a
+ * backup it is an error. */
 static void reads_the_backup_of_a_damaged_store(void **state)
 {
     (void)state;

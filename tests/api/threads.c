@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: threads */
-/* Nine threads look up, in a store that they share and in ones that they open, while two replace its entries: every answer
- * is of one version, whole. */
+/* Nine threads look up, in a store that they share and in ones that they open, while two replace
+ * its entries: every answer is of one version, whole. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

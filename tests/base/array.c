@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* For any sequence of counts the elements are kept and there is room for all (checked by the address sanitizer). */
+/* For any sequence of counts the elements are kept and there is room for all (checked by
+ * the address sanitizer). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

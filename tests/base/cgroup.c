@@ -63,7 +63,8 @@ static void nothing_is_no_limit(void **state)
     assert_true(limits.memory_bytes == INT64_MAX && limits.memory_left_bytes == INT64_MAX);
 }
 
-/* Each group is limited by those above it: the smallest counts, of cores and memory each by itself. */
+/* Each group is limited by those above it: the smallest counts, of cores and
+ * memory each by itself. */
 static void second_version_with_groups_above(void **state)
 {
     (void)state;
@@ -82,7 +83,8 @@ static void second_version_with_groups_above(void **state)
     assert_int_equal(limits.memory_left_bytes, 10);
 }
 
-/* In a container /proc names the group as the host does, and what is mounted is the group itself. */
+/* In a container /proc names the group as the host does, and what is mounted
+ * is the group itself. */
 static void container_of_either_version(void **state)
 {
     (void)state;
@@ -105,7 +107,8 @@ static void container_of_either_version(void **state)
     assert_int_equal(limits.memory_left_bytes, 0); /* used beyond the limit */
 }
 
-/* Without limits version 1 has -1 and a number near INT64_MAX; cpu may be mounted by a name of its own. cpuacct is not cpu. */
+/* Without limits version 1 has -1 and a number near INT64_MAX; cpu may be mounted by a name of its
+ * own. cpuacct is not cpu. */
 static void first_version(void **state)
 {
     (void)state;

@@ -57,7 +57,8 @@ static void formats_times(void **state)
     }
 }
 
-/* An interval of a factor of four is told; of a wider one the end that bounds it on one side, or nothing. */
+/* An interval of a factor of four is told; of a wider one the end that bounds it on
+ * one side, or nothing. */
 static void formats_ratios(void **state)
 {
     (void)state;

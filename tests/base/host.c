@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tests the real machine and hwloc's synthetic ones (HWLOC_SYNTHETIC), each in a child process: the topology is read
- * once per process, and binding cannot be undone. */
+/* Tests the real machine and hwloc's synthetic ones (HWLOC_SYNTHETIC), each in a child process: the
+ * topology is read once per process, and binding cannot be undone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +56,8 @@ static void reports_plausible_facts(void **state)
     assert_int_equal(in_child(plain_facts, 0), 0);
 }
 
-/* Binds every rank in a child of its own; the masks the kernel reports must share out the processors of the parent. */
+/* Binds every rank in a child of its own; the masks the kernel reports must share out the
+ * processors of the parent. */
 static int bound_mask(int rank, int ranks, cpu_set_t *mask)
 {
     int ends[2], outcome = 0, cores[1024], n = 0;
@@ -168,7 +169,8 @@ static int share_out(int ranks)
     return most - least <= 1 ? 0 : 4;
 }
 
-/* 2 packages of 6 cores of 2 processors: every number of ranks shares out 12 cores, in order, as evenly as can be. */
+/* 2 packages of 6 cores of 2 processors: every number of ranks shares out 12 cores, in order,
+ * as evenly as can be. */
 static int twelve_cores(int ranks)
 {
     setenv("HWLOC_SYNTHETIC", "pack:2 core:6 pu:2", 1);

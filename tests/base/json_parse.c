@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* Compares the parser with Jansson's own: equal acceptance and values. In contrast to Jansson's, it distinguishes
- * invalid text from lack of memory, whichever allocation fails. */
+/* Compares the parser with Jansson's own: equal acceptance and values. In contrast to Jansson's, it
+ * distinguishes invalid text from lack of memory, whichever allocation fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -82,7 +82,8 @@ static void check_storage(void **state)
     unlink(path);
 }
 
-/* A child that computes, and one that sleeps: what the kernel's processor clocks have of them is there. */
+/* A child that computes, and one that sleeps: what the kernel's processor clocks
+ * have of them is there. */
 static void check_time(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Records by a table of every kind: what is written is read again, what is wrong is nothing or refused. */
+/* Records by a table of every kind: what is written is read again, what is wrong
+ * is nothing or refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

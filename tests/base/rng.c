@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Known vectors, and the moments and counts of long draws within five standard deviations of what chance allows. */
+/* Known vectors, and the moments and counts of long draws within five standard deviations
+ * of what chance allows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,8 +23,8 @@ static void streams_are_fnv_1a(void **state)
     assert_true(dt_rng_stream("foobar") == 0x85944171f73967e8ULL);
 }
 
-/* The first output of SplitMix64 from state 0 is also the key of seed 0; with it as the stream the two cancel, and the
- * hash walks SplitMix64 from state 0, whose outputs are published. */
+/* The first output of SplitMix64 from state 0 is also the key of seed 0; with it as the stream the
+ * two cancel, and the hash walks SplitMix64 from state 0, whose outputs are published. */
 static void hashes_are_splitmix64(void **state)
 {
     (void)state;
@@ -50,7 +51,8 @@ static void values_do_not_depend_on_the_order(void **state)
     assert_memory_equal(whole, part, sizeof whole);
 }
 
-/* Asserts that the mean and variance of x lie within five deviations; kurtosis is E[(x - mean)^4] / variance^2. */
+/* Asserts that the mean and variance of x lie within five deviations; kurtosis is E[(x -
+ * mean)^4] / variance^2. */
 static void check_moments(const double *x, double mean, double variance, double kurtosis)
 {
     double sum = 0, squares = 0;
@@ -114,7 +116,8 @@ static void bins_are_filled_evenly(void **state)
     check_bins(pairs, 256, N);
 }
 
-/* Neighbouring seeds, streams and indices share nothing: pairs of their values fill the plane evenly. */
+/* Neighbouring seeds, streams and indices share nothing: pairs of their values
+ * fill the plane evenly. */
 static void neighbours_are_independent(void **state)
 {
     (void)state;

@@ -175,7 +175,8 @@ static void unreadable_files_are_io_errors(void **state)
     assert_null(file);
 }
 
-/* Every prefix of a valid file, and files with a few changed bytes: refused or read, without other effects. */
+/* Every prefix of a valid file, and files with a few changed bytes: refused or read,
+ * without other effects. */
 static void random_bytes_are_refused_or_read(void **state)
 {
     (void)state;

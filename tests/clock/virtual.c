@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* virtual - base/clock.h with virtual time of a session: a program linked with this file never waits for it
+/* virtual - base/clock.h with virtual time of a session: a program linked with this
+ * file never waits for it
  *
- * DITTUNE_CLOCK names a file of eight bytes, the nanoseconds since the session began. The scenario worker
- * (tests/scenario) adds the planted duration of each answer; otherwise only DITTUNE_CLOCK_LOOK advances it: the
- * nanoseconds that pass at each reading of the clock (1000 when not set), so that no loop waits for ever. Without
- * DITTUNE_CLOCK the time is the process's own, shared with its children. DITTUNE_CLOCK_WALL is the time of day, in
- * nanoseconds since 1970, at which the session began, for repeatable tests; else the current time.
+ * DITTUNE_CLOCK names a file of eight bytes, the nanoseconds since the session began. The scenario
+ * worker (tests/scenario) adds the planted duration of each answer; otherwise only
+ * DITTUNE_CLOCK_LOOK advances it: the nanoseconds that pass at each reading of the clock (1000 when
+ * not set), so that no loop waits for ever. Without DITTUNE_CLOCK the time is the process's own,
+ * shared with its children. DITTUNE_CLOCK_WALL is the time of day, in nanoseconds since 1970, at
+ * which the session began, for repeatable tests; else the current time.
  *
  * The load of the machine is planted, too: 0, or DITTUNE_CLOCK_LOAD.
  *
- * Bit 62 of the eight bytes is set while a worker has advanced the time but not yet written its answer: readers then
- * wait, so that on any machine an answer is available as soon as its time is. */
+ * Bit 62 of the eight bytes is set while a worker has advanced the time but not yet written its
+ * answer: readers then wait, so that on any machine an answer is available as
+ * soon as its time is. */
 #include "base/clock.h"
 #include "tuner/runner/load.h"
 
@@ -126,8 +129,9 @@ void dt_clock_wait_ns(int64_t ns)
     __atomic_add_fetch(elapsed_ns, ns, __ATOMIC_SEQ_CST);
 }
 
-/* Others on the cores, instead of the system's: DITTUNE_CLOCK_OTHERS names a file of lines "SECOND CORES STOLEN": so many are busy
- * from that second of the session on, and so many of these a hypervisor takes (none where it is left out). Without it none are. */
+/* Others on the cores, instead of the system's: DITTUNE_CLOCK_OTHERS names a file of lines "SECOND
+ * CORES STOLEN": so many are busy from that second of the session on, and so many of these a
+ * hypervisor takes (none where it is left out). Without it none are. */
 void dt_load_read(struct dt_load_reading *reading)
 {
     const char *path = getenv("DITTUNE_CLOCK_OTHERS");

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose slow */
-/* Attention of a GPU against float64 on the host: every row of model/tiles_cuda.def, every head dimension, data type and kind of
- * kernel, ragged numbers of queries and keys, none at all, with and without the log-sum-exp, and two parts merged as a ring does.
- * Outputs are not numbers before. It needs no other back end, so it runs where the processor has no bfloat16.
+/* Attention of a GPU against float64 on the host: every row of model/tiles_cuda.def, every head
+ * dimension, data type and kind of kernel, ragged numbers of queries and keys, none at all, with
+ * and without the log-sum-exp, and two parts merged as a ring does. Outputs are not numbers before.
+ * It needs no other back end, so it runs where the processor has no bfloat16.
  *
- * DITTUNE_DOSE=thin: one shape of each kernel, for programs that slow it down a hundred times (compute-sanitizer). full: all shapes;
- * on a real GPU also one of more than a thousand tokens. DITTUNE_SEED=N repeats the numbers of a run that failed. */
+ * DITTUNE_DOSE=thin: one shape of each kernel, for programs that slow it down a hundred times
+ * (compute-sanitizer). full: all shapes; on a real GPU also one of more than a thousand tokens.
+ * DITTUNE_SEED=N repeats the numbers of a run that failed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +43,8 @@ static int shape_count(void)
     return dose_thin() ? 1 : dose_full() ? SHAPES : PLAIN;
 }
 
-/* Inputs and outputs of a call, on the host and on the GPU; rows and sequences are further apart than they must be. */
+/* Inputs and outputs of a call, on the host and on the GPU; rows and sequences are further
+ * apart than they must be. */
 struct problem {
     struct dt_attention op; /* with pointers of the host */
     enum dt_dtype dtype;
@@ -130,7 +133,8 @@ static void hold(const struct problem *p, const char *what, const int at[4], con
                   at[2], at[3], values[0], values[1], values[2]);
 }
 
-/* Every element of the outputs, and what lies between them. slack: the tolerance is so many times the bound. */
+/* Every element of the outputs, and what lies between them. slack: the tolerance is so
+ * many times the bound. */
 static void compare(const struct problem *p, bool lse, double slack)
 {
     const struct dt_attention *op = &p->op;
@@ -239,8 +243,9 @@ static void wide_data_types(void **state)
     none_is_wrong();
 }
 
-/* Those that this build and GPU do not have are only named. Their probabilities may be rounded twice. Few shapes: for each cuDNN
- * chooses and perhaps compiles a kernel, which takes a second; and none where a sanitizer looks at our kernels. */
+/* Those that this build and GPU do not have are only named. Their probabilities may be rounded
+ * twice. Few shapes: for each cuDNN chooses and perhaps compiles a kernel, which takes a second;
+ * and none where a sanitizer looks at our kernels. */
 static void kernels_of_libraries(void **state)
 {
     static const int heads[] = {64, 72, 88, 96, 128};
@@ -261,7 +266,8 @@ static void kernels_of_libraries(void **state)
     none_is_wrong();
 }
 
-/* Attention over keys 0 to 40, then over the rest as a part of its own, merged: the whole, rounded twice more. */
+/* Attention over keys 0 to 40, then over the rest as a part of its own, merged: the
+ * whole, rounded twice more. */
 static void parts_merge_to_the_whole(void **state)
 {
     static const struct shape shape = {{0, 0}, {0, 0}, 2, 2, true};

@@ -56,7 +56,8 @@ static inline void round_floats(enum dt_dtype dtype, float *x, int64_t n)
         x[i] = of_bf16(bf16_of(x[i]));
 }
 
-/* An array of n activations (of `wide` ones: float32) in memory of a device. x NULL: not numbers. */
+/* An array of n activations (of `wide` ones: float32) in memory of a device.
+ * x NULL: not numbers. */
 static inline void *array_new(struct dt_device *device, enum dt_dtype dtype, const float *x,
                               int64_t n)
 {
@@ -117,8 +118,8 @@ static inline struct dt_device *gpu_open(void)
     return device;
 }
 
-/* Data types from float32 on whose activations the GPU computes with; fake ones compute on the processor, which may not have
- * bfloat16. */
+/* Data types from float32 on whose activations the GPU computes with; fake ones compute on the
+ * processor, which may not have bfloat16. */
 static inline int compared(void)
 {
     if (getenv("DITTUNE_FAKE_CUDA") == NULL || dt_simd(DT_BFLOAT16) != NULL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose slow */
-/* Which of the library's proposals a product takes: the fastest by the device's clock, once for each shape; those that the library
- * refuses when they are called are left out, and where that is all of them, a simpler product is made. */
+/* Which of the library's proposals a product takes: the fastest by the device's clock, once for
+ * each shape; those that the library refuses when they are called are left out, and where that is
+ * all of them, a simpler product is made. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +48,8 @@ static struct dt_linear *make(enum dt_activation act, int choice)
     return make_output(act, true, choice);
 }
 
-/* Applies it to numbers whose products are exact, checks them, and returns the rank that ran; -1: several. */
+/* Applies it to numbers whose products are exact, checks them, and returns the rank
+ * that ran; -1: several. */
 static int apply(struct dt_linear *linear)
 {
     int64_t before[RANKS];

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose early slow */
-/* Every call to CUDA fails once, in turn (DITTUNE_DOSE=full: each with each of three errors; else one in 8 with one of them; under
- * a sanitizer in the plain run one in 20), while a network is made, run, recorded, replayed and read: each time there is a status and one sentence, nothing
- * crashes and no device memory is left. Sticky errors, memory that is short, recordings that are spoilt. */
+/* Every call to CUDA fails once, in turn (DITTUNE_DOSE=full: each with each of three errors;
+ * else one in 8 with one of them; under a sanitizer in the plain run one in 20), while a
+ * network is made, run, recorded, replayed and read: each time there is a status and one
+ * sentence, nothing crashes and no device memory is left. Sticky errors, memory that is short,
+ * recordings that are spoilt. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -252,7 +254,8 @@ static void a_failed_capture_harms_nothing_else(void **state)
     assert_int_equal(dt_fake_cuda_blocks(0), 0);
 }
 
-/* Work that never ends is waited for only once, and its memory is kept to the end of the process. */
+/* Work that never ends is waited for only once, and its memory is kept to
+ * the end of the process. */
 static void a_hung_device_is_waited_for_once(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A kernel that never ends: every call that waits for it comes back, with a status or with the memory left where it is. */
+/* A kernel that never ends: every call that waits for it comes back, with a status or with the
+ * memory left where it is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

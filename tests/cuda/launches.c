@@ -23,7 +23,8 @@ static int64_t launches(const struct dt_workload *workload, const struct dt_plan
     return dt_fake_cuda_launches(0);
 }
 
-/* Of all ranks, which share GPU 0, in a step past the first two, in which exchanges are summed up. */
+/* Of all ranks, which share GPU 0, in a step past the first two, in which
+ * exchanges are summed up. */
 static int64_t of_a_step(const struct dt_workload *workload, int ulysses)
 {
     struct dt_plan plan = network_plan(1, ulysses, 1);
@@ -61,7 +62,8 @@ static void packed_exchanges_cost_the_same_for_any_number_of_ranks(void **state)
     }
 }
 
-/* All blocks' modulations are one product, and the condition is narrowed once for it and the last layer's. */
+/* All blocks' modulations are one product, and the condition is narrowed once for it
+ * and the last layer's. */
 static void a_block_makes_no_modulation(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Linear layers on the GPU against sums in double of the rounded inputs: every data type, activation and output,
- * groups, shapes that are no multiples of anything, every rank of proposal; the fallbacks when the library (a fake one,
- * lt= in DITTUNE_FAKE_CUDA) lacks an algorithm; and nothing is written outside the output. DITTUNE_DOSE=thin: one shape a data type,
- * and no peak. */
+/* Linear layers on the GPU against sums in double of the rounded inputs: every data type,
+ * activation and output, groups, shapes that are no multiples of anything, every rank of proposal;
+ * the fallbacks when the library (a fake one, lt= in DITTUNE_FAKE_CUDA) lacks an algorithm; and
+ * nothing is written outside the output. DITTUNE_DOSE=thin: one shape a data type, and no peak. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,8 +24,9 @@ struct trial {
     bool reported; /* this layer's first wrong number was printed */
 };
 
-/* Rows that are no multiple of 16 bytes, which no DiT has. A real library need not have a product for them; cuBLASLt 13.1 on an H100
- * stores the product, or parts of it, in the output's data type before it adds the bias. */
+/* Rows that are no multiple of 16 bytes, which no DiT has. A real library need not have a product
+ * for them; cuBLASLt 13.1 on an H100 stores the product, or parts of it, in the output's data type
+ * before it adds the bias. */
 static bool unaligned(const struct trial *trial)
 {
     const struct dt_linear_shape *shape = &trial->shape;
@@ -43,9 +44,10 @@ static double activated(enum dt_activation act, double y)
     return y;
 }
 
-/* A sum of n products in float32 is off by n 2^-24 of the sum of their magnitudes (Higham 2002, 3.1), an activation, of slope below
- * 1.13, adds a few roundings of its own. bfloat16: the bias and the output are rounded to 8 bits, 2^-8 each, and GELU is the library's,
- * with tanh.approx, whose relative error is 2^-11 (PTX ISA); tf32: both inputs, 2^-10 each when cut. */
+/* A sum of n products in float32 is off by n 2^-24 of the sum of their magnitudes (Higham 2002,
+ * 3.1), an activation, of slope below 1.13, adds a few roundings of its own. bfloat16: the bias and
+ * the output are rounded to 8 bits, 2^-8 each, and GELU is the library's, with tanh.approx, whose
+ * relative error is 2^-11 (PTX ISA); tf32: both inputs, 2^-10 each when cut. */
 static double allowed(const struct trial *trial, double magnitudes, double bias, double sum,
                       double y)
 {
@@ -90,7 +92,8 @@ static void check_one(struct trial *trial, int row, int out, float got)
     trial->wrong++;
 }
 
-/* y begins as NaN and is a little longer than it need be: between the groups, and after the last, it stays so. */
+/* y begins as NaN and is a little longer than it need be: between the groups, and after
+ * the last, it stays so. */
 static void check_all(struct trial *trial, const float *y, int64_t size)
 {
     const struct dt_linear_shape *shape = &trial->shape;
@@ -146,7 +149,8 @@ static void try(struct trial *trial)
     trial->tried++;
 }
 
-/* Two outputs in three groups have no meaning, nor has SiLU in bfloat16: no layer of a DiT wants it. */
+/* Two outputs in three groups have no meaning, nor has SiLU in bfloat16: no
+ * layer of a DiT wants it. */
 static void try_outputs(struct trial *trial)
 {
     struct dt_linear_shape *shape = &trial->shape;
@@ -191,7 +195,8 @@ static void layers_match_the_reference(void **state)
     assert_true(trial.tried > (dose_thin() ? 40 : 200));
 }
 
-/* A weight is cut at any row: the lower half of the outputs alone is what the whole layer has there, bit for bit. */
+/* A weight is cut at any row: the lower half of the outputs alone is what the whole layer
+ * has there, bit for bit. */
 static void weights_can_be_split_at_any_row(void **state)
 {
     (void)state;
@@ -235,7 +240,8 @@ static void weights_can_be_split_at_any_row(void **state)
     }
 }
 
-/* The copy of a bias in bfloat16 follows its memory: put, fill, and memory that was given back and taken again. */
+/* The copy of a bias in bfloat16 follows its memory: put, fill, and memory that was given
+ * back and taken again. */
 static void biases_follow_their_memory(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* network - a small network on GPUs, each rank a thread with a device of its own, and on the CPU
  *
- * The ranks' exchanges go through the host's memory (kernels/staged.h), so they need no GPU each, or over NCCL between as many GPUs.
+ * The ranks' exchanges go through the host's memory (kernels/staged.h), so they need no GPU each,
+ * or over NCCL between as many GPUs.
  */
 #ifndef DT_TESTS_CUDA_NETWORK_H
 #define DT_TESTS_CUDA_NETWORK_H
@@ -18,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Heads of 64 channels, which all kinds of attention have; a grid that no number of ranks divides. */
+/* Heads of 64 channels, which all kinds of attention have; a grid that no
+ * number of ranks divides. */
 static inline struct dt_workload network_workload(enum dt_dtype dtype)
 {
     struct dt_workload workload = {.network = {.name = "tiny",

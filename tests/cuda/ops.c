@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Every operation of the table except linear layers and attention (attention.c), on random data, into memory filled with NAN: those of
- * activations against float64 from the rounded inputs, so that no bfloat16 of the processor is needed, the others against the CPU
- * back end. Tolerances are derived beside each comparison. */
+/* Every operation of the table except linear layers and attention (attention.c), on random data,
+ * into memory filled with NAN: those of activations against float64 from the rounded inputs, so
+ * that no bfloat16 of the processor is needed, the others against the CPU back end. Tolerances are
+ * derived beside each comparison. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -142,7 +143,8 @@ static struct result expect_modulate(enum dt_dtype dtype, enum dt_dtype stream, 
     return result;
 }
 
-/* Mean and variance are sums of C terms: (C + 16) 2^-23 of what is largest. x is rounded when it is stored: y is of the sum before. */
+/* Mean and variance are sums of C terms: (C + 16) 2^-23 of what is largest. x is rounded when it is
+ * stored: y is of the sum before. */
 static void modulation_is_right(void **state)
 {
     (void)state;

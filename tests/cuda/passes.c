@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose early slow */
-/* Whole networks on GPUs against the CPU back end on one rank, in float32: every degree and its chunks and overlap, every data type,
- * exchanges through the host's memory and by NCCL, packed and direct, steps by graphs, every attention tile. DITTUNE_DOSE=full: all of
- * it in every data type; thin: one of each kind; else half of it in float32. */
+/* Whole networks on GPUs against the CPU back end on one rank, in float32: every degree and its
+ * chunks and overlap, every data type, exchanges through the host's memory and by NCCL, packed and
+ * direct, steps by graphs, every attention tile. DITTUNE_DOSE=full: all of it in every data type;
+ * thin: one of each kind; else half of it in float32. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,9 +17,10 @@
 
 enum { STEPS = 2 };
 
-/* Allowed error: the data type's tolerance (model/dtype.c). In float32: the order of sums gives 1.5e-6 in this network, and
- * exponentials that are off by two units in the last place, as CUDA's guide allows, 3e-8 more (kernel_emulator_whole, full dose).
- * Frequencies of the timestep that are one unit off gave 6e-6 to 1.4e-5: they are the same on both sides (kernels/compute.h). */
+/* Allowed error: the data type's tolerance (model/dtype.c). In float32: the order of sums gives
+ * 1.5e-6 in this network, and exponentials that are off by two units in the last place, as CUDA's
+ * guide allows, 3e-8 more (kernel_emulator_whole, full dose). Frequencies of the timestep that are
+ * one unit off gave 6e-6 to 1.4e-5: they are the same on both sides (kernels/compute.h). */
 static double allowed(enum dt_dtype dtype)
 {
     return dtype == DT_FLOAT32 ? 5e-6 : dt_dtype_tolerance(dtype);
@@ -116,8 +118,9 @@ static void several_ranks_match_one(void **state)
     }
 }
 
-/* A stream in bfloat16 is rounded at the positions and after each branch, by at most 2^-9 of each number; the last sum is normalised
- * before it is rounded. So it adds at most 2 depth 2^-9 to what the data type itself is off. */
+/* A stream in bfloat16 is rounded at the positions and after each branch, by at most 2^-9 of each
+ * number; the last sum is normalised before it is rounded. So it adds at most 2 depth 2^-9 to what
+ * the data type itself is off. */
 static void a_residual_in_bfloat16_adds_its_roundings(void **state)
 {
     (void)state;
@@ -174,7 +177,8 @@ static void ways_to_exchange_agree(void **state)
     }
 }
 
-/* A step that is replayed is the step, but for the order of sums: the two runs may have chosen other algorithms. */
+/* A step that is replayed is the step, but for the order of sums: the two runs may have
+ * chosen other algorithms. */
 static void a_replayed_step_equals_the_step(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A GPU's queue: memory there and back, waiting with a deadline, marks, what was recorded and is run again. */
+/* A GPU's queue: memory there and back, waiting with a deadline, marks, what was
+ * recorded and is run again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,8 @@
 
 static struct dt_device *gpu;
 
-/* More than one slot, more than all of them, and no multiple of either; the host's memory is overwritten once put returns. */
+/* More than one slot, more than all of them, and no multiple of either; the host's memory is
+ * overwritten once put returns. */
 static void copies_return_what_was_sent(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Replaces libcuda.so.1 where it is missing: cuDNN finds every function, can "load" the kernels it compiled and query
- * their attributes; all other calls fail as in the toolkit's stub. Nothing can be launched. */
+/* Replaces libcuda.so.1 where it is missing: cuDNN finds every function, can "load" the kernels
+ * it compiled and query their attributes; all other calls fail as in the toolkit's stub.
+ * Nothing can be launched. */
 #include <stddef.h>
 #include <string.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cuDNN's attention on a GPU against float64 on the host: outputs, log-sum-exp, and two parts merged by it as a ring does. Skipped
- * where there is no GPU.
+/* cuDNN's attention on a GPU against float64 on the host: outputs, log-sum-exp, and two parts
+ * merged by it as a ring does. Skipped where there is no GPU.
  *
- * Tolerances: q, k, v are bfloat16 values exactly. A score is D products, of size 1 in the mean, summed in float32 that may be cut
- * off: D x D x 2^-23 / sqrt(D), below 2^-12, and the log-sum-exp differs by no more (ex2.approx and lg2.approx: 2^-22, PTX ISA). The
- * weights differ by twice that, relative; probabilities and output are rounded to bfloat16 once each, half a unit in the last place,
- * 2^-9; sums of 300 terms in float32 add 300 x 2^-23. All of it of the largest |v|, 1. */
+ * Tolerances: q, k, v are bfloat16 values exactly. A score is D products, of size 1 in the mean,
+ * summed in float32 that may be cut off: D x D x 2^-23 / sqrt(D), below 2^-12, and the log-sum-exp
+ * differs by no more (ex2.approx and lg2.approx: 2^-22, PTX ISA). The weights differ by twice that,
+ * relative; probabilities and output are rounded to bfloat16 once each, half a unit in the last
+ * place, 2^-9; sums of 300 terms in float32 add 300 x 2^-23. All of it of the largest |v|, 1. */
 #include "kernels/cuda/cudnn.h"
 
 #include <cuda_runtime_api.h>
@@ -26,7 +27,8 @@
 static struct dt_cuda_sdpa *sdpa;
 static void *workspace;
 
-/* Values of bfloat16, as words; from a generator of the test's own (Lehmer's, Park and Miller 1988). */
+/* Values of bfloat16, as words; from a generator of the test's own (Lehmer's,
+ * Park and Miller 1988). */
 static uint32_t seed = 20261121;
 static void fill(uint16_t *words, size_t n, float scale)
 {
@@ -64,7 +66,8 @@ struct problem {
     float *lse;
 };
 
-/* Rows are wider than a head's and sequences further apart than they must be: strides are obeyed, and gaps left alone. */
+/* Rows are wider than a head's and sequences further apart than they must be: strides are obeyed,
+ * and gaps left alone. */
 static void problem_init(struct problem *p, int heads, int head, int queries, int keys)
 {
     int64_t row = (int64_t)heads * head;
@@ -223,8 +226,9 @@ static void attention_matches_the_reference(void **state)
     }
 }
 
-/* The parts over keys 0 to 99 and 100 to 299, merged in float64 by their log-sum-exps, are the whole: each part's output was
- * rounded, their weights add to one, so the tolerance is that of one. */
+/* The parts over keys 0 to 99 and 100 to 299, merged in float64 by their log-sum-exps,
+ * are the whole: each part's output was rounded, their weights add to one, so the
+ * tolerance is that of one. */
 static void parts_merge_to_the_whole(void **state)
 {
     struct problem p, second;

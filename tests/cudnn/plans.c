@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* cuDNN's plans for described GPUs: every attention of our networks has one, and unsupported shapes are refused with a
- * sentence. cuDNN compiles the kernels for real (NVRTC), tests/cudnn/driver.c takes them; nothing runs. Each device is
- * a process of its own: a description that cuDNN does not like may crash it. */
+/* cuDNN's plans for described GPUs: every attention of our networks has one, and unsupported
+ * shapes are refused with a sentence. cuDNN compiles the kernels for real (NVRTC),
+ * tests/cudnn/driver.c takes them; nothing runs. Each device is a process of its own: a
+ * description that cuDNN does not like may crash it. */
 #include "kernels/cuda/cudnn.h"
 #include "tests/lib/dose.h"
 
@@ -19,7 +20,8 @@
 
 #define WORKSPACE (32LL << 20)
 
-/* The properties cuDNN 9.19 reads of a device, under its names. deviceVer is 10 times that of __CUDA_ARCH__ / 10. */
+/* The properties cuDNN 9.19 reads of a device, under its names. deviceVer is 10 times that
+ * of __CUDA_ARCH__ / 10. */
 struct device {
     int version, multiprocessors, shared_optin, l2;
     const char *name;

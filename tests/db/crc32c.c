@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* CRC-32C against the check values of RFC 3720 (iSCSI), appendix B.4, and against division by the polynomial. */
+/* CRC-32C against the check values of RFC 3720 (iSCSI), appendix B.4, and against
+ * division by the polynomial. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

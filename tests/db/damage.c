@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* best.json of about 2 kB, truncated at every byte and with every bit flipped (in the thin dose at every fifth, which are bits of
- * each position): each version is refused, even if it had the same meaning. */
+/* best.json of about 2 kB, truncated at every byte and with every bit flipped (in the thin
+ * dose at every fifth, which are bits of each position): each version is refused, even if it
+ * had the same meaning. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,7 +88,8 @@ static void every_bit(void **state)
     free(bytes);
 }
 
-/* With the version before beside it, its answer is given; not when the file may be a newer version's. */
+/* With the version before beside it, its answer is given; not when the file may
+ * be a newer version's. */
 static void every_byte_falls_back(void **state)
 {
     (void)state;

@@ -47,7 +47,8 @@ static void assert_json(json_t *found, const char *want)
     json_decref(found);
 }
 
-/* The shared rows come first; a parameter that the file names has none, and a row of the file stands in for the shared one. */
+/* The shared rows come first; a parameter that the file names has none, and a row of the file
+ * stands in for the shared one. */
 static void shared_rows_complete_a_file(void **state)
 {
     (void)state;
@@ -97,7 +98,8 @@ static void fills_every_form_of_row(void **state)
     dt_engine_free(engine);
 }
 
-/* Flags are for sh to split, so a word that it would change is refused; a deploy file has lists of one and the keywords. */
+/* Flags are for sh to split, so a word that it would change is refused; a deploy file has lists of
+ * one and the keywords. */
 static void prints_flags_and_a_file(void **state)
 {
     static const char text[] = HEAD
@@ -142,7 +144,8 @@ static void prints_flags_and_a_file(void **state)
     dt_engine_free(engine);
 }
 
-/* Two choices: the first word is the engine's own, the first legal word that changes nothing stands in where that is forbidden. */
+/* Two choices: the first word is the engine's own, the first legal word that changes nothing stands
+ * in where that is forbidden. */
 static void settles_choices(void **state)
 {
     static const char text[] = HEAD
@@ -314,7 +317,8 @@ static void refuses_a_faulty_file(void **state)
     }
 }
 
-/* An open brace, an unknown name, what the workload does not tell: refused when the words are made. */
+/* An open brace, an unknown name, what the workload does not tell: refused
+ * when the words are made. */
 static void refuses_a_faulty_word(void **state)
 {
     static const char *const words[] = {"{ulysses", "{ulises}", "{heads}", "{}", "{1 / 0}"};

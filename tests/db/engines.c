@@ -209,7 +209,8 @@ static bool knows_degrees(const char *name, const int degrees[6])
     return knows;
 }
 
-/* A plan is refused by a rule, or its process counts multiply to the ranks and are in the command. */
+/* A plan is refused by a rule, or its process counts multiply to the ranks
+ * and are in the command. */
 static int count_processes(const char *engine, const int degrees[6])
 {
     json_t *plan = make_plan(degrees), *facts = make_facts();
@@ -237,7 +238,8 @@ static int count_processes(const char *engine, const int degrees[6])
     return status == DT_OK;
 }
 
-/* Every plan of a small space; in the thin dose one in five, which has every value of each degree. */
+/* Every plan of a small space; in the thin dose one in five, which has every
+ * value of each degree. */
 static void process_counts_multiply_to_the_ranks(void **state)
 {
     const int step = dose_thin() ? 5 : 1;
@@ -258,7 +260,8 @@ static void process_counts_multiply_to_the_ranks(void **state)
     }
 }
 
-/* No rule is empty: drawn at random, each one refuses some plan that its neighbours' rules let through, and takes another. */
+/* No rule is empty: drawn at random, each one refuses some plan that its neighbours' rules let
+ * through, and takes another. */
 static void every_rule_refuses_some_plan(void **state)
 {
     static const int64_t capabilities[] = {-1, 89, 90, 100};

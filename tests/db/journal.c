@@ -97,7 +97,8 @@ static void round_trip(void **state)
     dt_journal_close(NULL);
 }
 
-/* The framing as documented, by bytes: newline, object whose last field is the crc of what is before it, newline. */
+/* The framing as documented, by bytes: newline, object whose last field is the crc of what
+ * is before it, newline. */
 static void framing(void **state)
 {
     (void)state;
@@ -134,7 +135,8 @@ static void own_fields_are_refused(void **state)
     dt_journal_close(journal);
 }
 
-/* Torn at every byte, then three more records are appended by the next writer: those are always read. */
+/* Torn at every byte, then three more records are appended by the next writer:
+ * those are always read. */
 static void torn_anywhere(void **state)
 {
     (void)state;
@@ -209,7 +211,8 @@ static void hostile_files(void **state)
     assert_int_equal(read_into(at("none"), &seen), DT_EIO);
 }
 
-/* The disk fills up inside a record: an error now, and the records before and after stay readable. */
+/* The disk fills up inside a record: an error now, and the records before and
+ * after stay readable. */
 static void short_write(void **state)
 {
     (void)state;

@@ -53,7 +53,8 @@ static void set_at(json_t *root, const char *path, json_t *value)
         json_object_del(root, path);
 }
 
-/* "key.devices=8; plan.ranks=8; fingerprint.soft.mpi=": the text behind = as JSON, nothing deletes. */
+/* "key.devices=8; plan.ranks=8; fingerprint.soft.mpi=": the text behind = as
+ * JSON, nothing deletes. */
 static void edit(json_t *root, const char *edits)
 {
     char copy[1024], *save = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans of foreign workers: rules come with the query or with the entry, never from the built-in network; plans that
- * cannot be checked are not returned. */
+/* Plans of foreign workers: rules come with the query or with the entry, never from the built-in
+ * network; plans that cannot be checked are not returned. */
 #include "tests/db/lookup.h"
 
 #define SPACE                                                                                      \
@@ -70,7 +70,8 @@ static const struct row rows[] = {
     {"plan.tp=2", "", "*", DT_TIER_NONE, NULL, "tp x pp is the GPUs"},
     {"plan.kernel='none'", "", "#", DT_TIER_NONE, NULL, "kernel"},
     {"plan.kernel=1", "", "#", DT_TIER_NONE, NULL, "kernel"},
-    /* another space is another question; an entry that has the space itself is compared by it (lookup_space.c) */
+    /* another space is another question; an entry that has the space itself is compared
+     * by it (lookup_space.c) */
     {"key.space='0123456789abcdef'", "", "#", DT_TIER_NONE, NULL, "in another space than the one"},
     {"key.space='0123456789abcdef'", "", "*", DT_TIER_NEAR, NULL, "of another spelling"},
     {"key.space='0123456789abcdef'; space=", "", "*", DT_TIER_NONE, NULL, "which is not stored"},

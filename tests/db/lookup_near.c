@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Among random entries of one machine the nearest is found by going through all of them, with a distance of the test's own. */
+/* Among random entries of one machine the nearest is found by going through all of them, with a
+ * distance of the test's own. */
 #include "tests/db/lookup.h"
 
 #include "base/rng.h"
@@ -48,7 +49,8 @@ static json_t *entry_at(const struct place *place, int number)
     return entry;
 }
 
-/* The place that is equal, else the nearest within a factor 2, the newest among equals; -1: none. */
+/* The place that is equal, else the nearest within a factor 2, the newest
+ * among equals; -1: none. */
 static int nearest(const struct place places[], int n, const struct place *asked)
 {
     int best = -1;

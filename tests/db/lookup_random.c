@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* Random queries on random stores with mostly infeasible plans: every returned plan keeps the rules of the query,
- * which are implemented again here; removing the best entry never makes an answer stronger; and no tier uses other
- * hardware. */
+/* Random queries on random stores with mostly infeasible plans: every returned plan keeps the rules
+ * of the query, which are implemented again here; removing the best entry never makes an answer
+ * stronger; and no tier uses other hardware. */
 #include "model/workload_json.h"
 #include "tests/db/lookup.h"
 
@@ -83,7 +83,8 @@ static int64_t of(const json_t *plan, const char *name)
     return json_integer_value(json_object_get(plan, name));
 }
 
-/* model/plan.def and space/dit/dit_rules.def in other words, for dit-s/2 (6 heads, patch 2) on 4 cores. */
+/* model/plan.def and space/dit/dit_rules.def in other words, for dit-s/2 (6 heads,
+ * patch 2) on 4 cores. */
 static bool is_legal(const json_t *plan, const struct asked *asked)
 {
     int64_t ranks = of(plan, "ranks"), cfg = of(plan, "cfg");
@@ -183,7 +184,8 @@ static void check_answer(const struct dt_answer *answer, const struct asked *ask
     }
 }
 
-/* Takes the entry that was best away again and again: the tier only falls, and within a tier what is decided comes first. */
+/* Takes the entry that was best away again and again: the tier only falls, and within a tier what
+ * is decided comes first. */
 static void descend(const json_t *entries, const struct dt_query *query, const struct asked *asked)
 {
     json_t *left = json_copy((json_t *)entries);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a space means is the key, not how it is written; a space that differs keeps a plan as `near` where the plan means the same in
- * it. What a worker measured (key.job) is the key, too, and an entry that differs in it is named. Each row was decided by hand. */
+/* What a space means is the key, not how it is written; a space that differs keeps a plan as `near`
+ * where the plan means the same in it. What a worker measured (key.job) is the key, too, and an
+ * entry that differs in it is named. Each row was decided by hand. */
 #include "tests/db/lookup.h"
 
 #define GPUS    "{'name':'gpus','role':'ranks','values':[1,2,4]}"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One stored entry and one change to it, to the machine or to the query: the tier, and whether it is stale. The
- * expectations come from docs/lookup.md, not from the code. */
+/* One stored entry and one change to it, to the machine or to the query: the tier, and whether it
+ * is stale. The expectations come from docs/lookup.md, not from the code. */
 #include "tests/db/lookup.h"
 
 struct row {
@@ -55,7 +55,8 @@ static const struct row rows[] = {
     {"fingerprint.hard.engine='xdit'", "", "engine=xdit", DT_TIER_EXACT, false, ""},
     {"", "", "mode=compiled", DT_TIER_PROXY, false, "not by dittune (compiled)"},
     {"", "soft.mpi='5.0.1'", "engine=xdit", DT_TIER_PROXY, true, "mpi was"},
-    /* the machine as the built-in worker describes it, an entry of an engine's worker, and the other way round */
+    /* the machine as the built-in worker describes it, an entry of an engine's worker,
+     * and the other way round */
     {"fingerprint.soft={'worker':'theirs 1','mpi':'5.0.1','kernel':'6.1'}",
      "soft={'worker':'dittune-worker 0.1.0','mpi':'4.1.4','kernel':'6.1'}", "", DT_TIER_EXACT,
      false, ""},
@@ -225,7 +226,8 @@ static void answers_match_the_table(void **state)
     }
 }
 
-/* Answers that were kept beside the entry are for those alone who ask the same, and their age is that of the moment. */
+/* Answers that were kept beside the entry are for those alone who ask the same, and their age
+ * is that of the moment. */
 static void cached_answers_serve_equal_queries_only(void **state)
 {
     (void)state;
@@ -277,7 +279,8 @@ static void equal_in_one_snapshot_is_not_in_another(void **state)
     dt_machine_free(stale);
 }
 
-/* 4: provisional, 2: stale, 1: older; in the order of docs/lookup.md, so that the lower kind is the better one. */
+/* 4: provisional, 2: stale, 1: older; in the order of docs/lookup.md, so that the lower
+ * kind is the better one. */
 static json_t *one_of_two(int kind, const char *verdict)
 {
     json_t *entry = entry_of("");
@@ -314,7 +317,8 @@ static void two_lines_of_one_key_are_tolerated(void **state)
     }
 }
 
-/* A name that a sentence has no room for is cut between two characters, wherever they fall: the answer stays JSON. */
+/* A name that a sentence has no room for is cut between two characters, wherever they fall:
+ * the answer stays JSON. */
 static void long_names_are_cut_at_characters(void **state)
 {
     (void)state;

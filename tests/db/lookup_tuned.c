@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions by an engine and parts of a job: which of several stored jobs they mean, and what is said when they mean
- * several or none. */
+/* Questions by an engine and parts of a job: which of several stored jobs they mean, and what is
+ * said when they mean several or none. */
 #include "tests/db/lookup.h"
 
 #define SPACE                                                                                      \
@@ -141,7 +141,8 @@ static void each_question_means_one_job_or_none(void **state)
     }
 }
 
-/* A question that can be one about the built-in network is, when nothing was tuned on the engine. */
+/* A question that can be one about the built-in network is, when nothing was
+ * tuned on the engine. */
 static void the_built_in_network_comes_second(void **state)
 {
     (void)state;

@@ -29,7 +29,8 @@ int fstatfs(int fd, struct statfs *info)
     return failure != 0 ? -1 : 0;
 }
 
-/* By the kernel's own header; those that it has since Linux 5.14 only, by the headers of the file systems. */
+/* By the kernel's own header; those that it has since Linux 5.14 only, by the headers
+ * of the file systems. */
 #ifndef CIFS_SUPER_MAGIC
 #define CIFS_SUPER_MAGIC 0xFF534D42
 #define SMB2_SUPER_MAGIC 0xFE534D42

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* scratch - an empty directory for one test, entries to store in it, and files read and written whole
+/* scratch - an empty directory for one test, entries to store in it, and files
+ * read and written whole
  *
  * Include after cmocka.h: everything here asserts.
  */
@@ -66,7 +67,8 @@ static inline int count_names(const char *path, const char *prefix)
     return n;
 }
 
-/* A new file: ext4 flushes one that is emptied and written again to disk, which takes longer than all the rest. */
+/* A new file: ext4 flushes one that is emptied and written again to disk, which takes
+ * longer than all the rest. */
 static inline void write_file(const char *path, const void *bytes, size_t size)
 {
     unlink(path);
@@ -129,7 +131,8 @@ static inline dt_status get(const char *model, json_t **entry)
     return status;
 }
 
-/* The stored entry is the one that was put, apart from the "id" and the "crc" that the store adds. */
+/* The stored entry is the one that was put, apart from the "id" and the "crc"
+ * that the store adds. */
 static inline bool same_entry(const json_t *stored, const json_t *entry)
 {
     json_t *bare = json_copy((json_t *)stored);

@@ -39,7 +39,8 @@ static inline json_t *entry_at(const char *model, int64_t value, bool provisiona
     return entry;
 }
 
-/* A session that ends: its result to a journal and, when it is to be, to the store. The journal's id to id. */
+/* A session that ends: its result to a journal and, when it is to be, to the store.
+ * The journal's id to id. */
 static inline void session(json_t *entry, bool stored, char id[128])
 {
     struct dt_journal *journal = NULL;

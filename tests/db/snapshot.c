@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: threads */
-/* One version of best.json in memory: found by id, whatever collides, by many threads at once; and the splice of a put. */
+/* One version of best.json in memory: found by id, whatever collides, by many threads at once; and
+ * the splice of a put. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +54,8 @@ static struct dt_snapshot *parse(const uint64_t ids[], int n)
     return snapshot;
 }
 
-/* Few different ids, some of them next to each other, the least and the greatest: against a walk over all lines. */
+/* Few different ids, some of them next to each other, the least and the greatest: against a
+ * walk over all lines. */
 static void found_as_by_walking(void **state)
 {
     (void)state;
@@ -102,7 +104,8 @@ static void id_is_fnv_1a_of_the_identity(void **state)
     json_decref(key);
 }
 
-/* Entries with colliding ids are distinguished by their identities; two of one identity become one. */
+/* Entries with colliding ids are distinguished by their identities; two of one
+ * identity become one. */
 static void put_among_collisions(void **state)
 {
     (void)state;
@@ -241,7 +244,8 @@ static void fallback_is_told(void **state)
     dt_snapshot_close(NULL);
 }
 
-/* Lines of two stores in one snapshot: an id that both have is found in the first, then in the second. */
+/* Lines of two stores in one snapshot: an id that both have is found in the
+ * first, then in the second. */
 static void two_stores(void **state)
 {
     (void)state;

@@ -55,7 +55,8 @@ static void same_key_is_replaced(void **state)
     assert_int_equal(value_of("b"), 14);
 }
 
-/* Entries of every combination: decided, plans tried, sets, versions; each a place in the order that the rule tells, spelt as a number. */
+/* Entries of every combination: decided, plans tried, sets, versions; each a place in the order
+ * that the rule tells, spelt as a number. */
 static json_t *entry_of(int i)
 {
     json_t *entry = make_entry("a", i);
@@ -183,7 +184,8 @@ static void backup_is_the_version_before(void **state)
     assert_int_equal(count_names(scratch, ".dittune"), 0);
 }
 
-/* Old ones, those of a process that is gone (no process has so high a number), and those of a clock that was set back. */
+/* Old ones, those of a process that is gone (no process has so high a number), and those of a
+ * clock that was set back. */
 static void only_leftovers_are_swept(void **state)
 {
     (void)state;

@@ -102,7 +102,8 @@ static void verify_names_two_of_a_key(void **state)
     free(bytes);
 }
 
-/* Decided beats provisional, then newer beats older, and of equals the first stays: against that rule, spelt as numbers. */
+/* Decided beats provisional, then newer beats older, and of equals the first stays: against that
+ * rule, spelt as numbers. */
 static void merge_takes_the_better(void **state)
 {
     (void)state;
@@ -214,7 +215,8 @@ static void strangers_are_checked(void **state)
     json_decref(entries);
 }
 
-/* Three entries, then damage: without a backup nothing is taken, and no session starts; with one, the damage is reported. */
+/* Three entries, then damage: without a backup nothing is taken, and no session starts; with one,
+ * the damage is reported. */
 static void broken_stores_are_not_replaced_in_silence(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: slow */
-/* Stores of other versions, with unknown fields, in other layouts, too large: kept, read or refused. */
+/* Stores of other versions, with unknown fields, in other layouts, too large:
+ * kept, read or refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +13,8 @@
 #include "db/journal.h"
 #include "tests/db/scratch.h"
 
-/* As Jansson writes 0.1 before 2.15, where it became the shortest text that reads as the same number. */
+/* As Jansson writes 0.1 before 2.15, where it became the shortest text that
+ * reads as the same number. */
 #define TENTH "0.10000000000000001"
 
 static void rewrite(const char *path, const char *from, const char *to)
@@ -51,7 +53,8 @@ static bool holds(const char *path, const char *bytes)
     return found;
 }
 
-/* Header, footer and other entries are copied byte for byte, spaces and spellings of numbers included. */
+/* Header, footer and other entries are copied byte for byte, spaces and spellings
+ * of numbers included. */
 static void unknown_fields_are_kept(void **state)
 {
     (void)state;
@@ -171,7 +174,8 @@ static void unknown_incompat_is_refused(void **state)
     refused(DT_ECORRUPT, "written by a newer dittune");
 }
 
-/* 64 MiB is the most a reader takes: the file that would be larger is refused before it is written. */
+/* 64 MiB is the most a reader takes: the file that would be larger is refused
+ * before it is written. */
 static void too_large_is_refused(void **state)
 {
     (void)state;
@@ -200,7 +204,8 @@ static void too_large_is_refused(void **state)
     json_decref(value);
 }
 
-/* Of entries that would make the file too long the largest lose their spaces, no more than needed; the lines that are there stay. */
+/* Of entries that would make the file too long the largest lose their spaces, no more than needed;
+ * the lines that are there stay. */
 static void spaces_make_room(void **state)
 {
     static const size_t mebibytes[] = {15, 15, 15, 12, 2, 13, 3}; /* 57 are there, 18 come */

@@ -19,8 +19,9 @@
 #define COMMITS 50
 #define KILLS   100
 
-/* Writes entries w<writer>.<i> and counts up one of its own, so both new and replaced entries are at stake. On a slow
- * disk one of many may wait for the lock in vain (it is not fair); nothing was acknowledged then, so it asks again. */
+/* Writes entries w<writer>.<i> and counts up one of its own, so both new and replaced entries are
+ * at stake. On a slow disk one of many may wait for the lock in vain (it is not fair); nothing was
+ * acknowledged then, so it asks again. */
 static int write_many(int writer)
 {
     char model[32], own[32];

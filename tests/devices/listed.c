@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* libnvml-listed.so, an NVML that lists devices: DITTUNE_NVML names it. Written from nvml.h's signatures; it shares nothing with
- * kernels/nvml.c. Three GPUs on the buses 18, 19 and 2a, of which 0 and 1 reach each other directly; the third is another make.
- * $LISTED_PID is a process on the first, $LISTED_MIG the device that is cut by MIG. */
+/* libnvml-listed.so, an NVML that lists devices: DITTUNE_NVML names it. Written from nvml.h's
+ * signatures; it shares nothing with kernels/nvml.c. Three GPUs on the buses 18, 19 and 2a, of
+ * which 0 and 1 reach each other directly; the third is another make. $LISTED_PID is a process on
+ * the first, $LISTED_MIG the device that is cut by MIG. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The real CUDA runtime on a machine without a driver: a sentence, the versions, no crash. Skipped where there is one. */
+/* The real CUDA runtime on a machine without a driver: a sentence, the versions, no crash.
+ * Skipped where there is one. */
 #include "base/json.h"
 #include "worker/gpus/devices.h"
 

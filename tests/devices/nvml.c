@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kernels/nvml.c reads the values of the files h200.nvml and old.nvml; values a driver lacks are unknown, not
- * wrong. */
+/* kernels/nvml.c reads the values of the files h200.nvml and old.nvml; values a driver lacks
+ * are unknown, not wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

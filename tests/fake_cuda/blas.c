@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The fake cuBLASLt against sums in double: orders, transposes, leading dimensions, batches, epilogues, types; and what it
- * refuses. */
+/* The fake cuBLASLt against sums in double: orders, transposes, leading dimensions, batches,
+ * epilogues, types; and what it refuses. */
 #include "tests/fake_cuda/fake_cuda.h"
 
 #include <cublasLt.h>
@@ -226,7 +226,8 @@ static void make_all(struct world *w, const struct example *e, struct matrix m[3
     }
 }
 
-/* Inputs are exact; K products below 1 each in float32, then a rounding to 8 bits where D is bfloat16. */
+/* Inputs are exact; K products below 1 each in float32, then a rounding to 8 bits
+ * where D is bfloat16. */
 static void products_are_exact(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: slow */
-/* Failing exchanges by NCCL: an error at the post, a later error, a deadline without an error, an abort, an abort that
- * hangs, a post that hangs, a killed rank. Also the cache of communicators. The ranks are processes. */
+/* Failing exchanges by NCCL: an error at the post, a later error, a deadline without an error, an
+ * abort, an abort that hangs, a post that hangs, a killed rank. Also the cache of communicators.
+ * The ranks are processes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -159,7 +160,8 @@ static void an_abort_that_hangs_has_a_deadline(void **state)
     expect(1, DT_ETIMEOUT, "");
 }
 
-/* The exchange that it posted hangs, or the fake GPU of a rank that is killed could have finished it. */
+/* The exchange that it posted hangs, or the fake GPU of a rank that is killed
+ * could have finished it. */
 static void a_killed_rank_costs_the_others_a_deadline(void **state)
 {
     (void)state;
@@ -169,7 +171,8 @@ static void a_killed_rank_costs_the_others_a_deadline(void **state)
     expect(2, DT_ETIMEOUT, "");
 }
 
-/* Two communicators of the same ranks: the first one's exchange hangs, the second one's comes after it. */
+/* Two communicators of the same ranks: the first one's exchange hangs, the second
+ * one's comes after it. */
 static dt_status overtake(struct dt_comm *world, void *arg)
 {
     const int64_t *wait_ms = arg;
@@ -297,7 +300,8 @@ static void unused_communicators_are_cached(void **state)
     expect_kept(6, (const int[]){1, 2, 3, 4, 1, 5, 1, 3, 2, 0}, 8); /* the second, not used since */
 }
 
-/* Exchanges between windows, of a comm and of all; the fake NCCL complains of memory that is none. */
+/* Exchanges between windows, of a comm and of all; the fake NCCL complains of
+ * memory that is none. */
 static dt_status use_windows(struct dt_comm *world, void *arg)
 {
     struct dt_comm_config config = {.ctas = 4, .windows = true};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: slow */
-/* Whole networks on ranks with a GPU each, by NCCL: features of GPU plans only (pieces sent in place, values first,
- * one graph per step, windows) give the same bits as exchanges through host memory, which agree with one rank of the
- * CPU. */
+/* Whole networks on ranks with a GPU each, by NCCL: features of GPU plans only (pieces sent in
+ * place, values first, one graph per step, windows) give the same bits as exchanges through host
+ * memory, which agree with one rank of the CPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,8 +94,9 @@ static void end(struct sweep *sweep)
     munmap(sweep->out, WAYS * sweep->bytes);
 }
 
-/* Plans that give the first output. The same bits where the products of OpenBLAS do not depend on their number of rows, which
- * some of its kernels round differently at the edges: elsewhere within that rounding. */
+/* Plans that give the first output. The same bits where the products of OpenBLAS do not depend on
+ * their number of rows, which some of its kernels round differently at the edges: elsewhere
+ * within that rounding. */
 static void run_on(struct sweep *sweep, const struct ranks *kind, struct run *run,
                    const void *first)
 {
@@ -113,8 +114,9 @@ static void run_on(struct sweep *sweep, const struct ranks *kind, struct run *ru
     sweep->plans += run->count;
 }
 
-/* The same bits with every way to exchange, and within the rounding of another order of sums those of one rank. All ways are
- * tried in one process, where the communicators of one may serve the next. */
+/* The same bits with every way to exchange, and within the rounding of another order of
+ * sums those of one rank. All ways are tried in one process, where the communicators of
+ * one may serve the next. */
 static void try_degrees(struct sweep *sweep, struct dt_plan plan)
 {
     char text[256];

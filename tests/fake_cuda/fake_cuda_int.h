@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_cuda_int - declarations shared by the parts of the fake CUDA
  *
- * One mutex guards all; what a stream runs, runs without it. A stream is a thread and a list of items; an event is a point,
- * shared by who records it and who waits for it; a capture collects items as nodes instead, and a launched graph runs them:
- * the first lane where it was launched, the others on streams of its own.
+ * One mutex guards all; what a stream runs, runs without it. A stream is a thread and a list of
+ * items; an event is a point, shared by who records it and who waits for it; a capture collects
+ * items as nodes instead, and a launched graph runs them: the first lane where it was launched, the
+ * others on streams of its own.
  */
 #ifndef DT_TESTS_FAKE_CUDA_INT_H
 #define DT_TESTS_FAKE_CUDA_INT_H
@@ -60,7 +61,8 @@ void fake_devices_init(void);
 void fake_devices_fini(void);
 /* The block that holds all bytes of a device address; NULL: none. Locked by the caller. */
 struct fake_block *fake_block_at(const void *memory, size_t bytes, struct fake_device **device);
-/* The memory that a kernel of the device reads at an address: the alias of its own memory, or pinned memory itself. NULL: illegal. */
+/* The memory that a kernel of the device reads at an address: the alias of its own memory, or
+ * pinned memory itself. NULL: illegal. */
 void *fake_see(const struct fake_device *device, const void *memory, size_t bytes);
 bool fake_pinned(const void *memory, size_t bytes);
 bool fake_is_device(const void *memory);
@@ -109,20 +111,23 @@ struct CUstream_st {
     size_t scratch_floats;
 };
 
-/* Broadcast when a point is done, a stream is idle or closed, a device fails, a call or an exchange of NCCL ends: all that is
- * waited for. Not at each item, which wakes every thread of the machine. */
+/* Broadcast when a point is done, a stream is idle or closed, a device fails, a call or an
+ * exchange of NCCL ends: all that is waited for. Not at each item, which wakes every
+ * thread of the machine. */
 extern pthread_cond_t fake_progress;
 
 struct CUstream_st *fake_stream_new(struct fake_device *device, unsigned flags, int priority,
                                     bool internal);
 void fake_stream_close(struct CUstream_st *stream);
-/* The stream of a handle, the legacy one for NULL; NULL: none such. Locked by the caller, as is the rest. */
+/* The stream of a handle, the legacy one for NULL; NULL: none such. Locked by the
+ * caller, as is the rest. */
 struct CUstream_st *fake_stream_at(cudaStream_t handle);
 bool fake_idle(const struct CUstream_st *stream);
 /* Queues a task with a copy of data, or adds it to the stream's capture. */
 cudaError_t fake_put(cudaStream_t handle, enum fake_kind kind, const struct fake_task *task,
                      const void *data);
-/* Makes a stream wait for the legacy stream, or that for all, as CUDA has it for blocking streams. */
+/* Makes a stream wait for the legacy stream, or that for all, as CUDA has it
+ * for blocking streams. */
 void fake_order_legacy(struct CUstream_st *stream);
 void fake_queue(struct CUstream_st *stream, struct fake_item *item);
 cudaError_t fake_run(struct CUstream_st *stream, struct fake_item *item);
@@ -165,7 +170,8 @@ struct fake_capture {
     bool invalid, ended;
 };
 
-/* For functions that must not be called during a capture: invalidates the capture of this thread. */
+/* For functions that must not be called during a capture: invalidates the
+ * capture of this thread. */
 cudaError_t fake_unsafe(void);
 cudaError_t fake_capture_task(struct CUstream_st *stream, enum fake_kind kind,
                               const struct fake_task *task, const void *data);

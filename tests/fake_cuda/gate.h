@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* gate - a function for cudaLaunchHostFunc that holds its stream until a test, or another stream, opens it
+/* gate - a function for cudaLaunchHostFunc that holds its stream until a test, or
+ * another stream, opens it
  *
- * What must not have happened yet is certain while the gate is shut, however busy the machine is. */
+ * What must not have happened yet is certain while the gate is shut, however
+ * busy the machine is. */
 #ifndef DT_TESTS_FAKE_CUDA_GATE_H
 #define DT_TESTS_FAKE_CUDA_GATE_H
 
@@ -18,7 +20,8 @@ static inline void gate_init(struct gate *gate)
     sem_init(&gate->open, 0, 0);
 }
 
-/* A stream's work that waits for the gate, for two minutes at most, so that a test that never opens it fails. */
+/* A stream's work that waits for the gate, for two minutes at most, so that a test that
+ * never opens it fails. */
 static inline void gate_wait(void *gate)
 {
     struct timespec until;

@@ -78,7 +78,8 @@ static void sleep_a_little(void *arg)
     usleep(*(unsigned *)arg);
 }
 
-/* 0 -> 1 on main, 1 -> 2 on the side, 2 -> 3 on main, the side always late: nothing runs while it is captured. */
+/* 0 -> 1 on main, 1 -> 2 on the side, 2 -> 3 on main, the side always late: nothing runs
+ * while it is captured. */
 static void captures_a_fork_and_its_join(void **state)
 {
     (void)state;
@@ -107,7 +108,8 @@ static void captures_a_fork_and_its_join(void **state)
     close_world(&w);
 }
 
-/* The side waits for an event that comes before what it reads: so it reads too early, which the main stream waits for. */
+/* The side waits for an event that comes before what it reads: so it reads too early, which the
+ * main stream waits for. */
 static void a_missing_wait_shows_in_the_result(void **state)
 {
     (void)state;

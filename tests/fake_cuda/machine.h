@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* machine - the fake machine for the fake CUDA and the fake NVML: settings, state shared by its processes, complaints
+/* machine - the fake machine for the fake CUDA and the fake NVML: settings, state shared by its
+ * processes, complaints
  *
  * Needs no header of NVIDIA's, so that the fake NVML is built everywhere.
  */
@@ -40,7 +41,8 @@ extern struct fake_settings fake_settings;
 
 void fake_settings_read(const char *text, struct fake_settings *settings);
 
-/* The fault planted for this call of `what`, or NULL; counts. rank: the device, or the rank of a comm. */
+/* The fault planted for this call of `what`, or NULL; counts. rank: the device,
+ * or the rank of a comm. */
 const struct fake_fault *fake_fault(const char *what, int rank);
 void fake_sleep_ms(int ms);
 void fake_complaints_clear(void);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The fake NCCL between threads and between processes: exchanges, splits, states, mismatches, planted faults. */
+/* The fake NCCL between threads and between processes: exchanges, splits, states,
+ * mismatches, planted faults. */
 #include "tests/fake_cuda/fake_cuda.h"
 
 #include <nccl.h>
@@ -249,8 +250,8 @@ static ncclResult_t ends[2];
 static const ncclResult_t *expected;
 static bool mismatch;
 
-/* Rank 1 expects one element more; or what the settings plant happens. The state, when the exchange has ended or failed, or after
- * 300 ms of one that is to hang. */
+/* Rank 1 expects one element more; or what the settings plant happens. The state, when the exchange
+ * has ended or failed, or after 300 ms of one that is to hang. */
 static void *troubled(void *arg)
 {
     struct rank r = {.rank = *(int *)arg, .size = 2};

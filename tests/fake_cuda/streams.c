@@ -44,7 +44,8 @@ static void streams_run_asynchronously(void **state)
     OK(cudaGetLastError() == cudaErrorInvalidResourceHandle ? cudaSuccess : cudaErrorUnknown);
 }
 
-/* From pageable memory a copy has what was there at the call, from pinned memory what is there when it runs. */
+/* From pageable memory a copy has what was there at the call, from pinned memory what
+ * is there when it runs. */
 static void pageable_copies_read_at_the_call(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers of a foreign worker to the controller's dialogue: hello, prepare, run, release and more. The process is
- * simulated here, so nothing is started or killed. */
+/* Answers of a foreign worker to the controller's dialogue: hello, prepare, run, release and more.
+ * The process is simulated here, so nothing is started or killed. */
 #include "base/clock.h"
 #include "tests/fuzz/mutant.h"
 #include "tuner/runner/launch.h"

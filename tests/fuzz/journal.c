@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A journal as anyone may have written it: scanned strictly, as simulations read it. What a session's own records say is
- * then read by the space that its first one announces. */
+/* A journal as anyone may have written it: scanned strictly, as simulations read it. What a
+ * session's own records say is then read by the space that its first one announces. */
 #include "db/journal.h"
 #include "space/json/json.h"
 #include "space/space.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* mutant - changes to a text that keep it nearly right
  *
- * The JSON library is not instrumented, so random bytes never get past it: what is below it sees only text that is no JSON.
- * These changes know values, members and lists, and words that mean something to the reader; checksums are put right
- * afterwards by each target.
+ * The JSON library is not instrumented, so random bytes never get past it: what is below it sees
+ * only text that is no JSON. These changes know values, members and lists, and words that mean
+ * something to the reader; checksums are put right afterwards by each target.
  *
  *     size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
  *     {
@@ -55,7 +55,8 @@ void mutant_lines(struct mutant *m);
 /* Eight hex digits at `at`: the CRC-32C of from..to-1. */
 void mutant_crc(struct mutant *m, size_t at, size_t from, size_t to);
 
-/* A change of a journal: of a record, or of its lines; most records get their checksum again. Returns the new size. */
+/* A change of a journal: of a record, or of its lines; most records get their checksum again.
+ * Returns the new size. */
 size_t mutant_journal(struct mutant *m);
 
 /* Where text last occurs in from..to-1; SIZE_MAX: nowhere. */

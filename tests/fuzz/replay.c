@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A session's journal as anyone may have written it, read back and judged again as `report` (every format), `why`, `rebuild`, `simulate`
- * and, of a run, `analyze` do. */
+/* A session's journal as anyone may have written it, read back and judged again as `report` (every
+ * format), `why`, `rebuild`, `simulate` and, of a run, `analyze` do. */
 #include "tuner/session/replay.h"
 #include "db/journal.h"
 #include "search/landscape/landscape.h"
@@ -91,7 +91,8 @@ static void read_session(void)
     dt_page_close(&page);
 }
 
-/* A measurement that was read is written, and read again, as it is. Times beyond 2^50 ns are no whole nanoseconds any more as seconds. */
+/* A measurement that was read is written, and read again, as it is. Times beyond 2^50 ns are no
+ * whole nanoseconds any more as seconds. */
 static void copy_record(const struct dt_log_record *record, const struct dt_session *session)
 {
     struct dt_log_record copy;

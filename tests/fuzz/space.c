@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A space as a worker or a user's file announces it: its rules compiled and, where it is small, its points counted. */
+/* A space as a worker or a user's file announces it: its rules compiled and, where it is
+ * small, its points counted. */
 #include "space/space.h"
 #include "space/json/json.h"
 #include "tests/fuzz/mutant.h"

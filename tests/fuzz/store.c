@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* best.json as anyone may have written it: parsed, every entry read, and looked up in. The lines' checksums, ids and the
- * whole's are mostly right, so that what is behind them is reached. */
+/* best.json as anyone may have written it: parsed, every entry read, and looked up in. The lines'
+ * checksums, ids and the whole's are mostly right, so that what is behind them is reached. */
 #include "db/journal.h"
 #include "db/lookup/lookup.h"
 #include "db/snapshot.h"

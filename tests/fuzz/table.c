@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of measured times as anyone may have written it, read, predicted and scored as `plan --against` does. */
+/* A table of measured times as anyone may have written it, read, predicted and scored as
+ * `plan --against` does. */
 #include "tuner/cli/planned/score.h"
 
 #include <math.h>

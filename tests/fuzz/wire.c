@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Input of the protocol in blocks of any size: messages are extracted, and the workload and space of a hello read. */
+/* Input of the protocol in blocks of any size: messages are extracted, and the workload and
+ * space of a hello read. */
 #include "worker/wire.h"
 #include "model/workload_json.h"
 #include "space/json/json.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* Every row of model/tiles_cuda.def on the emulator, for the head dimension that is the argument: against float64 within
- * what rounding allows, and exactly where the answer is exact. In the plain run heads of 64 channels have every row, others two.
- * DITTUNE_DOSE=full: every row, more and larger shapes. */
+/* Every row of model/tiles_cuda.def on the emulator, for the head dimension that is the
+ * argument: against float64 within what rounding allows, and exactly where the answer is exact.
+ * In the plain run heads of 64 channels have every row, others two. DITTUNE_DOSE=full: every
+ * row, more and larger shapes. */
 #include "tests/kernel_emulator/attention_case.h"
 #include "tests/lib/dose.h"
 
@@ -146,8 +147,9 @@ static float query_code(void *arg, const int index[4])
     return code((uint64_t)picked(index[1], *(const int *)arg), index);
 }
 
-/* Codes of 64 signs agree by 9 D / sqrt(D) with themselves and by a random walk with others (9 D / sqrt(D) / 72 or less
- * matter): the rest is below half a unit in the last place, so the answer is the value of the picked key, to the bit. */
+/* Codes of 64 signs agree by 9 D / sqrt(D) with themselves and by a random walk with others (9 D /
+ * sqrt(D) / 72 or less matter): the rest is below half a unit in the last place, so the answer is
+ * the value of the picked key, to the bit. */
 static void picks_one_key_exactly(void **state)
 {
     (void)state;
@@ -175,7 +177,8 @@ static void picks_one_key_exactly(void **state)
         }
 }
 
-/* Queries of zeros: every key counts as much, to the bit; only the output is rounded. lse is log(keys). */
+/* Queries of zeros: every key counts as much, to the bit; only the output is
+ * rounded. lse is log(keys). */
 static void equal_scores_average(void **state)
 {
     (void)state;
@@ -249,8 +252,8 @@ static void order_does_not_matter(void **state)
     }
 }
 
-/* No bank conflicts in what moves tiles; global memory in pieces of 16 bytes, and no sectors for nothing where rows of a
- * head begin at multiples of 32 bytes. */
+/* No bank conflicts in what moves tiles; global memory in pieces of 16 bytes, and no sectors for
+ * nothing where rows of a head begin at multiples of 32 bytes. */
 static void memory_accesses_are_coalesced(void **state)
 {
     (void)state;

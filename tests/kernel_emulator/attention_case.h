@@ -17,7 +17,8 @@
 
 #include <cmocka.h>
 
-/* Queries and keys lie as a layer makes them: [sequence, row, (q), k, v, head, D], outputs have a gap behind each row. */
+/* Queries and keys lie as a layer makes them: [sequence, row, (q), k, v, head, D], outputs have a
+ * gap behind each row. */
 struct attention_case {
     struct dt_attention op;
     enum dt_dtype dtype;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Replaces the CPU back end behind the fake GPUs of tests/fake_cuda by the kernels themselves on the emulator, so whole
- * networks run with the real host code and the real kernels. The fake GPUs' streams are threads; the emulator takes one
- * launch at a time. The fake GPUs check the bounds of buffers here. */
+/* Replaces the CPU back end behind the fake GPUs of tests/fake_cuda by the kernels themselves on
+ * the emulator, so whole networks run with the real host code and the real kernels. The fake
+ * GPUs' streams are threads; the emulator takes one launch at a time. The fake GPUs check the
+ * bounds of buffers here. */
 #define dt_launch_narrow          emu_launch_narrow
 #define dt_launch_modulate        emu_launch_modulate
 #define dt_launch_merge           emu_launch_merge

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* emulator - the CUDA kernels of kernels/cuda, run on the host
  *
- * The .cu files are compiled a second time, as C++ for the host, with tests/kernel_emulator/include before the toolkit's headers.
- * A launch runs at once: blocks one after the other, the threads of a block as fibers that meet at barriers and at
- * warp-wide instructions. The compiler's hooks for a race detector (-fsanitize=thread, without its library) show every
- * load and store of a kernel; an error ends the launch, which returns EMU_FAILED, and emu_error() says where.
+ * The .cu files are compiled a second time, as C++ for the host, with tests/kernel_emulator/include
+ * before the toolkit's headers. A launch runs at once: blocks one after the other, the threads of a
+ * block as fibers that meet at barriers and at warp-wide instructions. The compiler's hooks for a
+ * race detector (-fsanitize=thread, without its library) show every load and store of a kernel; an
+ * error ends the launch, which returns EMU_FAILED, and emu_error() says where.
  *
- * Errors: an access outside a buffer of emu_alloc or outside shared memory, misaligned, of shared memory nobody wrote in
- * this block, or before the cp.async that fills it was waited for; two threads at the same place, one of them writing,
- * without a barrier between; a thread missing at a barrier or a warp-wide instruction, or there from another line.
+ * Errors: an access outside a buffer of emu_alloc or outside shared memory, misaligned, of shared
+ * memory nobody wrote in this block, or before the cp.async that fills it was waited for; two
+ * threads at the same place, one of them writing, without a barrier between; a thread missing at a
+ * barrier or a warp-wide instruction, or there from another line.
  *
  * "Device" memory is only what emu_alloc gave: a host address in a kernel is an error.
  */
@@ -24,12 +26,13 @@ extern "C" {
 
 #define EMU_FAILED 719 /* cudaErrorLaunchFailure */
 
-/* Bytes at an address that is `shift` past a multiple of 256, filled with 0xff (NaN in every floating type), with guards
- * around. Lives until emu_forget. */
+/* Bytes at an address that is `shift` past a multiple of 256, filled with 0xff (NaN in every
+ * floating type), with guards around. Lives until emu_forget. */
 void *emu_alloc(size_t bytes, size_t shift);
 void emu_forget(void);
 
-/* 1: any other address of the host is device memory too, checked for alignment only (tests/fake_cuda has buffers of its own). */
+/* 1: any other address of the host is device memory too, checked for alignment only
+ * (tests/fake_cuda has buffers of its own). */
 void emu_anywhere(int device);
 
 /* The sentence of the launch that failed last; "" when none did since emu_reset. */
@@ -56,11 +59,12 @@ struct emu_tally emu_counts(void);
 /* Counts and the error start again. */
 void emu_reset(void);
 
-/* How many units in the last place the exponentials of the kernels' library are above the host's; 0 at the start. CUDA's
- * programming guide allows expf two, exp one. */
+/* How many units in the last place the exponentials of the kernels' library are above the host's; 0
+ * at the start. CUDA's programming guide allows expf two, exp one. */
 extern int emu_exponentials;
 
-/* The order in which warps and lanes are run: 0 as numbered, 1 backwards. What races with nothing does not depend on it. */
+/* The order in which warps and lanes are run: 0 as numbered, 1 backwards. What races with nothing
+ * does not depend on it. */
 void emu_order(int backwards);
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* emulator_int - what the files of the emulator and its stand-ins for CUDA's headers tell each other (C++) */
+/* emulator_int - what the files of the emulator and its stand-ins for CUDA's headers
+ * tell each other (C++) */
 #ifndef DT_TESTS_EMULATOR_INT_H
 #define DT_TESTS_EMULATOR_INT_H
 
@@ -31,15 +32,17 @@ struct emu_call {
     const char *name;
     const void *kernel;
 };
-/* Lets launches of a kernel have so much dynamic shared memory; false: no multiprocessor of sm_90 has. */
+/* Lets launches of a kernel have so much dynamic shared memory; false: no
+ * multiprocessor of sm_90 has. */
 bool emu_allow_shared(const void *kernel, int bytes);
 int emu_launch(const emu_call *call);
 [[noreturn]] void emu_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void emu_barrier(int line);
 uint32_t emu_warp_epoch(void); /* counts the __syncwarp of the running thread's warp */
 
-/* A warp-wide instruction: every lane of the warp comes with the same kind and line and `bytes` of operands at `mine`; the
- * last one runs act once over all 32, and each goes on with what act left in its operands. */
+/* A warp-wide instruction: every lane of the warp comes with the same kind and line and `bytes`
+ * of operands at `mine`; the last one runs act once over all 32, and each goes on with what act
+ * left in its operands. */
 enum emu_kind { EMU_SYNCWARP, EMU_SHUFFLE, EMU_VOTE, EMU_MMA, EMU_LDMATRIX };
 void emu_meet(emu_kind kind, int line, void *mine, void (*act)(void *const lanes[32]));
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* Laws of attention on the emulator that need no other attention to compare with: the order of keys does not matter, two
- * parts of the keys merged are the whole. And float32 attention, for any head dimension, against float64. */
+/* Laws of attention on the emulator that need no other attention to compare with: the order of keys
+ * does not matter, two parts of the keys merged are the whole. And float32 attention, for any head
+ * dimension, against float64. */
 #include "model/plan.h"
 #include "tests/kernel_emulator/attention_case.h"
 #include "tests/lib/dose.h"
@@ -18,7 +19,8 @@ static void copy_row(struct attention_case *to, int row, const struct attention_
     }
 }
 
-/* A case like another with other keys: `count` of them from `first` on, taken `step` apart, going round. */
+/* A case like another with other keys: `count` of them from `first` on, taken
+ * `step` apart, going round. */
 static struct attention_case with_keys(const struct attention_case *whole, int first, int count,
                                        int step)
 {
@@ -108,7 +110,8 @@ static void *contiguous(const struct attention_case *c)
     return out;
 }
 
-/* Each part has its own roundings, and each merge one more: the sum of the weights of the parts is 1, so three bounds do. */
+/* Each part has its own roundings, and each merge one more: the sum of the weights of the parts is
+ * 1, so three bounds do. */
 static void split_and_merge(enum dt_dtype dtype, int head, int keys, int cut)
 {
     struct attention_case c = make(dtype, head, 35, keys);

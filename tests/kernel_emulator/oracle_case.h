@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* oracle_case - what the tests of launchers share: buffers, random numbers, the CPU back end beside them
+/* oracle_case - what the tests of launchers share: buffers, random numbers, the CPU
+ * back end beside them
  *
- * Each case runs the launcher on one set of buffers and the CPU back end on a copy. Bounds are sums of roundings: both
- * sides compute in float32, and a result kept in bfloat16 may be rounded to either neighbour.
+ * Each case runs the launcher on one set of buffers and the CPU back end on a copy. Bounds are
+ * sums of roundings: both sides compute in float32, and a result kept in bfloat16 may be rounded
+ * to either neighbour.
  */
 #ifndef DT_TESTS_KERNEL_EMULATOR_ORACLE_CASE_H
 #define DT_TESTS_KERNEL_EMULATOR_ORACLE_CASE_H
@@ -114,8 +116,8 @@ static inline void near(double got, double want, double bound, const char *what,
         fail_msg("%s[%lld] is %.9g, not %.9g +- %g", what, (long long)i, got, want, bound);
 }
 
-/* Requirements of every kernel over long rows: 16 bytes an access, and sectors at most twice as many as needed (an
- * access of eight floats is two of 16 bytes, each of half a sector). */
+/* Requirements of every kernel over long rows: 16 bytes an access, and sectors at most twice as
+ * many as needed (an access of eight floats is two of 16 bytes, each of half a sector). */
 static inline void moves_well(const char *what)
 {
     struct emu_tally t = emu_counts();

@@ -48,8 +48,9 @@ struct modulate_case {
     bool branch;
 };
 
-/* The bound of y: unit = (x - mean) inverse; a sum of C numbers in float32 errs by at most C 2^-24 of the sum of their
- * sizes, on either side; then three roundings of unit (1 + scale) + shift, and that of the type of y. */
+/* The bound of y: unit = (x - mean) inverse; a sum of C numbers in float32 errs by at most C 2^-24
+ * of the sum of their sizes, on either side; then three roundings of unit (1 + scale) + shift, and
+ * that of the type of y. */
 static void compare_modulate(const struct dt_modulate *op, enum dt_dtype dtype,
                              const struct dt_modulate *oracle)
 {
@@ -145,7 +146,8 @@ struct merge_case {
     size_t shift;
 };
 
-/* Weights are exp of differences of log-sum-exps; each side errs by a few units. part of -infinity weighs nothing. */
+/* Weights are exp of differences of log-sum-exps; each side errs by a few units. part of
+ * -infinity weighs nothing. */
 static void run_merge(const struct merge_case *m, enum dt_dtype dtype)
 {
     emu_forget();
@@ -199,7 +201,8 @@ static void merge_is_the_cpu_s(void **state)
             run_merge(&cases[i], dtypes[d]);
 }
 
-/* x / (1 + exp(-p)) with p = x for SiLU and the tanh-GELU's 2u: the exponential errs by |p| roundings of p. */
+/* x / (1 + exp(-p)) with p = x for SiLU and the tanh-GELU's 2u: the exponential errs
+ * by |p| roundings of p. */
 static void activation_is_its_formula(void **state)
 {
     (void)state;

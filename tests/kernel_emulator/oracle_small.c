@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The launchers that copy, add up, and work on float32 alone, on the emulator, against the CPU back end. */
+/* The launchers that copy, add up, and work on float32 alone, on the emulator,
+ * against the CPU back end. */
 #include "tests/kernel_emulator/oracle_case.h"
 
 struct copy_case {
@@ -81,8 +82,8 @@ static void sum_is_exact(void **state)
         }
 }
 
-/* Both sides have the same angles whatever library they have: only the cosines' own errors remain, two units of 1 on each
- * side. A frequency that is one unit off would move an angle by 6e-5. */
+/* Both sides have the same angles whatever library they have: only the cosines' own errors remain,
+ * two units of 1 on each side. A frequency that is one unit off would move an angle by 6e-5. */
 static void check_sinusoid(void)
 {
     for (int channels = 2; channels <= 256; channels = channels * 2 + 6) {

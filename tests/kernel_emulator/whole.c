@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* A small network through the kernels themselves: heads of 64 and of 72 channels, exchanges in both directions, tiles of
- * either kind, against the CPU back end on one rank. DITTUNE_DOSE=full: rings of two in
- * float32 and of three; tests/cuda/passes.c runs the same way with -C full: every degree. */
+/* A small network through the kernels themselves: heads of 64 and of 72 channels, exchanges in
+ * both directions, tiles of either kind, against the CPU back end on one rank.
+ * DITTUNE_DOSE=full: rings of two in float32 and of three; tests/cuda/passes.c runs the same way
+ * with -C full: every degree. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +54,8 @@ static void heads_of_72_channels(void **state)
     try_plan(workload, plan);
 }
 
-/* Also with the largest errors that CUDA's guide allows exponentials: a GPU's library is not the host's. */
+/* Also with the largest errors that CUDA's guide allows exponentials: a GPU's
+ * library is not the host's. */
 static void a_ring_in_float32(void **state)
 {
     (void)state;

@@ -50,7 +50,8 @@ static double score(enum dt_dtype dtype, const struct dt_attention *op, const in
     return dot / sqrt(op->head);
 }
 
-/* One query's row in float64 against what the kernel gave. Errors are relative to the size of the values, 1. */
+/* One query's row in float64 against what the kernel gave. Errors are relative to the
+ * size of the values, 1. */
 static double row_error(enum dt_dtype dtype, const struct dt_attention *op, int n, int h, int i)
 {
     int64_t out = n * op->out_at.sequence + i * op->out_at.row + h * op->head;

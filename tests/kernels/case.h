@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The processor, which keeps nothing that ranks on several threads could not share but the marks, and those are asked of one
- * rank only. */
+/* The processor, which keeps nothing that ranks on several threads could not share but the marks,
+ * and those are asked of one rank only. */
 static inline struct dt_device *case_device(void)
 {
     static struct dt_device *device;

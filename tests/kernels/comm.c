@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: alone dose */
-/* Every comm against the definitions of its calls, in bytes that say where they come from: many sizes, two to eight ranks,
- * splits, several exchanges under way, uneven pieces, orders that differ between ranks. */
+/* Every comm against the definitions of its calls, in bytes that say where they come from: many
+ * sizes, two to eight ranks, splits, several exchanges under way, uneven pieces, orders that
+ * differ between ranks. */
 #include "base/rng.h"
 #include "tests/kernels/ranks.h"
 #include "tests/lib/dose.h"
@@ -11,7 +12,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-/* Byte k of what rank `from` sends to rank `to` in exchange number `call`; seed is of these three. */
+/* Byte k of what rank `from` sends to rank `to` in exchange number `call`;
+ * seed is of these three. */
 static uint64_t seed_of(int call, int from, int to)
 {
     return dt_rng_hash((uint64_t)call, (uint64_t)from, (uint64_t)to);
@@ -102,7 +104,8 @@ static dt_status post_shift(struct posted *p)
     return dt_comm_shift(p->comm, p->at_send, p->at_recv, p->bytes, &p->request);
 }
 
-/* Zero to three pieces between each two ranks, the own one too; sizes up to p->bytes, no two alike. */
+/* Zero to three pieces between each two ranks, the own one too; sizes up to
+ * p->bytes, no two alike. */
 static int pieces_of(const struct posted *p, int from, int to)
 {
     return (int)(dt_rng_hash((uint64_t)p->call, (uint64_t)from, (uint64_t)to) % 4);
@@ -297,7 +300,8 @@ static dt_status expect_comm(const struct dt_comm *comm, int rank, int size)
                          comm->size, rank, size);
 }
 
-/* Rows and columns of the grid, ordered backwards by the key, with an exchange under way on both. */
+/* Rows and columns of the grid, ordered backwards by the key, with an
+ * exchange under way on both. */
 static dt_status grid(struct dt_comm *world, int columns)
 {
     int row = world->rank / columns, column = world->rank % columns, rows = world->size / columns;
@@ -341,8 +345,8 @@ static void splits_make_grids(void **state)
     on_all(every_grid);
 }
 
-/* Two comms of the same ranks: the even ones post to the first one first, the odd ones to the second, and large enough that
- * none fits into what lies between. */
+/* Two comms of the same ranks: the even ones post to the first one first, the odd ones to the
+ * second, and large enough that none fits into what lies between. */
 static dt_status crossed(struct dt_comm *world, void *arg)
 {
     struct dt_comm *parts[2] = {NULL, NULL};

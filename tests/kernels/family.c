@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A second family, which only this program knows: no labels, the MLP before the attention, a field and a letter of its own. The common
- * code must run it as float64 does, the same on any number of ranks, and count what it does. */
+/* A second family, which only this program knows: no labels, the MLP before the attention, a field
+ * and a letter of its own. The common code must run it as float64 does, the same on any number of
+ * ranks, and count what it does. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The network on one rank against a slow reference of the same layers in float64, written from the paper and the names
- * of the tensors alone: loops over images and tokens, no tiles, no tables. */
+/* The network on one rank against a slow reference of the same layers in float64, written from the
+ * paper and the names of the tensors alone: loops over images and tokens, no tiles, no tables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Each library's row of linear layers against float64, whichever of them this processor prefers: oneDNN of either major version also
- * where it has kernels for AVX-512 only, for then it has slower ones. */
+/* Each library's row of linear layers against float64, whichever of them this processor
+ * prefers: oneDNN of either major version also where it has kernels for AVX-512 only, for
+ * then it has slower ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of posted exchanges: the same on all ranks of each comm, with the same bytes, for every plan of a small space; and,
- * because a GPU has one stream of exchanges, the same over all comms of a rank, whatever tokens, heads or images are its own.
- * Built with fake GPUs, it is about the plans that only they have. */
+/* The order of posted exchanges: the same on all ranks of each comm, with the same bytes, for every
+ * plan of a small space; and, because a GPU has one stream of exchanges, the same over all comms of
+ * a rank, whatever tokens, heads or images are its own. Built with fake GPUs, it is about the plans
+ * that only they have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of events on fake ranks: what overlap promises is that the next exchange is posted before this block is
- * computed; with a virtual clock that hides the whole delay behind a long computation. And what happens when an exchange
- * goes wrong. */
+/* The order of events on fake ranks: what overlap promises is that the next exchange is posted
+ * before this block is computed; with a virtual clock that hides the whole delay behind a long
+ * computation. And what happens when an exchange goes wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,8 +124,9 @@ static void chunks_hide_all_but_the_first_and_the_last(void **state)
     assert_int_equal(ulysses_exposed(1, 2), 2 * DELAY_NS);
 }
 
-/* Exchanges take 5 ms each, the computations between them 6 ms: the share of the delay that overlap hides on the worst rank is at
- * least `least`. `ends` exchanges of a block have no computation beside them. */
+/* Exchanges take 5 ms each, the computations between them 6 ms: the share of the delay that
+ * overlap hides on the worst rank is at least `least`. `ends` exchanges of a block have no
+ * computation beside them. */
 static void expect_hidden(struct dt_plan plan, int ends, double least)
 {
     struct dt_workload workload = case_workload(12, 8, 8, 8);
@@ -197,7 +198,8 @@ static double verified_error(const struct case_run *a, const struct case_run *b,
     return worst;
 }
 
-/* One negated element of one exchange of one rank, two steps in all; the error that verification sees. */
+/* One negated element of one exchange of one rank, two steps in all; the error
+ * that verification sees. */
 static double error_of_flip(const struct case_run *reference, const struct dt_plan *plan,
                             int at_rank, int exchange, int element)
 {
@@ -211,8 +213,8 @@ static double error_of_flip(const struct case_run *reference, const struct dt_pl
     return verified_error(&run, reference, 1);
 }
 
-/* Every exchange of two steps on every rank, one at a time. On the second an element near zero changes nothing that
- * matters, so where the first does not show, another one must. */
+/* Every exchange of two steps on every rank, one at a time. On the second an element near zero
+ * changes nothing that matters, so where the first does not show, another one must. */
 static void one_wrong_element_is_caught(struct dt_plan plan)
 {
     struct dt_workload workload = case_workload(4, 8, 16, 16);
@@ -260,7 +262,8 @@ static void a_flipped_element_is_caught(void **state)
     one_wrong_element_is_caught(plan);
 }
 
-/* Rank 0 collects from everybody, so it always learns of it; a rank that had only to send may be done before. */
+/* Rank 0 collects from everybody, so it always learns of it; a rank that had only to
+ * send may be done before. */
 static void expect_statuses(const struct dt_plan *plan, struct case_run *run,
                             const struct dt_fake_options *options)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: alone */
-/* A resident plan: no allocation in a step, phases that add up, projections that estimate, files that come back, plans
- * that are refused. */
+/* A resident plan: no allocation in a step, phases that add up, projections that estimate, files
+ * that come back, plans that are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,8 +25,8 @@ extern void *__libc_memalign(size_t align, size_t size);
 static atomic_int counting, allocations;
 static atomic_llong allocated;
 
-/* Counts this program's own allocations, not those of libraries: OpenBLAS takes a table of jobs for each product it
- * splits among threads, LLVM's OpenMP one for each team, and they give it back. */
+/* Counts this program's own allocations, not those of libraries: OpenBLAS takes a table of jobs for
+ * each product it splits among threads, LLVM's OpenMP one for each team, and they give it back. */
 static void count(size_t size, const void *caller)
 {
     Dl_info where, own;
@@ -66,8 +66,8 @@ void *aligned_alloc(size_t align, size_t size)
 }
 #endif
 
-/* Resident, a plan takes what was predicted and a few tables, besides the largest weight while it is packed; a step takes
- * nothing. */
+/* Resident, a plan takes what was predicted and a few tables, besides the largest weight while it
+ * is packed; a step takes nothing. */
 static void expect_allocations(struct dt_plan plan)
 {
 #ifdef SANITIZED
@@ -143,8 +143,8 @@ static void phases_add_up(void **state)
     }
     assert_int_equal(blocks, phases->step_ns);
     assert_true(phases->exchange_in_flight_ns > 0);
-    /* [N=1] per block: 16 tokens x 3C out and 16 x C back to one peer, one rotation of K and V of 32 tokens x C/2; then
-     * the partner's eps, once a step */
+    /* [N=1] per block: 16 tokens x 3C out and 16 x C back to one peer, one rotation of K and V of
+     * 32 tokens x C/2; then the partner's eps, once a step */
     int64_t a_block = 16 * 3 * 32 + 16 * 32 + 2 * 32 * 32, eps = 16 * 2 * 2 * 3;
     assert_int_equal(phases->exchange_bytes, 3 * (2 * a_block + eps) * (int64_t)sizeof(float));
     dt_weights_free(weights);
@@ -152,8 +152,9 @@ static void phases_add_up(void **state)
     free(out);
 }
 
-/* sqrt(mean (p_a - p_b)^2) is ||a - b||: one resident plan before and after a step of its trajectory. The estimate from K
- * projections has a relative standard deviation of about 1/sqrt(2K). */
+/* sqrt(mean (p_a - p_b)^2) is ||a - b||: one resident plan before and after a step of
+ * its trajectory. The estimate from K projections has a relative standard deviation
+ * of about 1/sqrt(2K). */
 static void projections_estimate_distances(void **state)
 {
     (void)state;

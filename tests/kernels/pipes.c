@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The pipes and bells under the comm of shared memory, in one mapping. Ranks have a mapping each, as processes have; there
- * ThreadSanitizer sees no two accesses to one address. Here it sees all of them, so it finds what is not ordered. */
+/* The pipes and bells under the comm of shared memory, in one mapping. Ranks have a mapping each,
+ * as processes have; there ThreadSanitizer sees no two accesses to one address. Here it sees all of
+ * them, so it finds what is not ordered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

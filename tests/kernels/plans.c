@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose slow */
-/* Every plan of small spaces gives the output of one rank: degrees that are no powers of two, tokens that do not divide,
- * every tile, overlap on and off, chunks, guidance, data parallel; after two chained steps. */
+/* Every plan of small spaces gives the output of one rank: degrees that are no powers of two,
+ * tokens that do not divide, every tile, overlap on and off, chunks, guidance, data parallel;
+ * after two chained steps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -165,7 +166,8 @@ static void every_plan_without_guidance_agrees(void **state)
     end(&sweep);
 }
 
-/* Every legal plan in bfloat16 stays within 2e-2 of float32 on one rank; with every tile pair in the full dose. */
+/* Every legal plan in bfloat16 stays within 2e-2 of float32 on one rank; with every tile
+ * pair in the full dose. */
 static void bfloat16_is_near_float32(void **state)
 {
     (void)state;

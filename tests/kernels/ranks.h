@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ranks - the same body on ranks of every kind of comm that one machine can have: threads and processes */
+/* ranks - the same body on ranks of every kind of comm that one machine can have:
+ * threads and processes */
 #ifndef DT_TESTS_KERNELS_RANKS_H
 #define DT_TESTS_KERNELS_RANKS_H
 
@@ -217,8 +218,9 @@ static inline void ranks_processes(struct ranks_job jobs[], int size)
     }
 }
 
-/* Runs body(comm, arg) on each rank; statuses[size] may be NULL. The first error, printed when nobody asked for them, or
- * DT_OK; a process that was killed has DT_FAILED. What processes tell goes into memory that is common. */
+/* Runs body(comm, arg) on each rank; statuses[size] may be NULL. The first error, printed when
+ * nobody asked for them, or DT_OK; a process that was killed has DT_FAILED. What processes tell
+ * goes into memory that is common. */
 static inline dt_status ranks_run(const struct ranks *kind, int size, ranks_body body, void *arg,
                                   dt_status statuses[])
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* reference - layers in float64, written from the paper and the names of the tensors alone: loops over tokens, no tiles, no tables */
+/* reference - layers in float64, written from the paper and the names of the tensors alone: loops
+ * over tokens, no tiles, no tables */
 #ifndef DT_TESTS_KERNELS_REFERENCE_H
 #define DT_TESTS_KERNELS_REFERENCE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares the row operations of every instruction set of this processor with plain float64 formulas. */
+/* Compares the row operations of every instruction set of this processor with
+ * plain float64 formulas. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

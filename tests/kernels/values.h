@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* values - seeded values, and activations of any data type, for the tests of the vector kernels; after cmocka.h */
+/* values - seeded values, and activations of any data type, for the tests of the vector
+ * kernels; after cmocka.h */
 #ifndef DT_TESTS_KERNELS_VALUES_H
 #define DT_TESTS_KERNELS_VALUES_H
 

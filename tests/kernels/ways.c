@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: slow */
-/* Whole networks give the same bits whatever carries their exchanges, threads or processes, and within rounding those of one
- * rank: what a comm does is to move bytes. */
+/* Whole networks give the same bits whatever carries their exchanges, threads or processes, and
+ * within rounding those of one rank: what a comm does is to move bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

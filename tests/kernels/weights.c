@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights from a file: what was written comes back, the table of positions is used only where it belongs. */
+/* Weights from a file: what was written comes back, the table of positions is used
+ * only where it belongs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,8 +86,8 @@ static void weights_come_back_from_a_file(void **state)
     forget(&made);
 }
 
-/* True when an input of height x width uses the table of `tokens` rows in the file of a network of 8 x 8 pixels; false when it uses
- * the formula. */
+/* True when an input of height x width uses the table of `tokens` rows in the file of a network of
+ * 8 x 8 pixels; false when it uses the formula. */
 static bool table_is_used(int tokens, int height, int width)
 {
     struct dt_workload workload = case_workload(2, 8, 8, 8);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attention_oracle - what attention should give, in float64 from the rounded inputs, and by how much a kernel may miss it
+/* attention_oracle - what attention should give, in float64 from the rounded inputs, and by how
+ * much a kernel may miss it
  *
  * The pointers of the struct dt_attention are the host's.
  */
@@ -53,10 +54,11 @@ static inline int64_t attention_element(const struct dt_attention *op, struct dt
 
 /* One row of the answer, and the most by which a kernel may miss it.
  *
- * With u half a unit in the last place of the activations: a probability is rounded once before it meets the values (its
- * sum is not), the output once: u (sum p|v| + |out|). A score is a sum of D products in float32, whose error moves its
- * probability by as much, relative; so do exp2 and its argument (2^-22 each of |score|, 1) and the rescaling of each tile;
- * sums over keys are in float32. */
+ * With u half a unit in the last place of the activations: a probability is rounded once
+ * before it meets the values (its sum is not), the output once: u (sum p|v| + |out|). A score
+ * is a sum of D products in float32, whose error moves its probability by as much, relative;
+ * so do exp2 and its argument (2^-22 each of |score|, 1) and the rescaling of each tile; sums
+ * over keys are in float32. */
 struct answer {
     double out[256], out_error[256], lse, lse_error;
 };

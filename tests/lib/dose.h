@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* dose - what differs between the full run of a test (DITTUNE_DOSE=full, the word "dose" in its ctest line) and that of
- * test.sh without --full (DITTUNE_DOSE=thin); a test by hand, and on a GPU, is between the two
+/* dose - what differs between the full run of a test (DITTUNE_DOSE=full, the word "dose" in its
+ * ctest line) and that of test.sh without --full (DITTUNE_DOSE=thin); a test by hand, and on a
+ * GPU, is between the two
  *
- * A test whose claim holds for all that it draws takes its seeds from dose_seed: fixed in the plain run, so that it repeats;
- * drawn and printed in the full one. DITTUNE_SEED=N repeats that. */
+ * A test whose claim holds for all that it draws takes its seeds from dose_seed: fixed in the plain
+ * run, so that it repeats; drawn and printed in the full one. DITTUNE_SEED=N repeats that. */
 #ifndef DT_TESTS_LIB_DOSE_H
 #define DT_TESTS_LIB_DOSE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The unit tests of a module as one program: test_<module> NAME runs tests/<module>/NAME.c, whose main is called test_NAME here.
- * DT_TEST_LIST is the list, a row each. Tests start themselves again as a worker, without arguments: the environment has the name. */
+/* The unit tests of a module as one program: test_<module> NAME runs tests/<module>/NAME.c, whose
+ * main is called test_NAME here. DT_TEST_LIST is the list, a row each. Tests start themselves again
+ * as a worker, without arguments: the environment has the name. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* records - compares schema/ and docs/ with the rows of a record (base/record.h)
  *
- * A record has a definition in a schema, and a table of fields behind `<!-- fields of NAME -->` on a page of docs/. Both are
- * written anew in the tree that DITTUNE_REWRITE names (tools/rewrite-pages.sh). A kind is the definition of its name; `_or_null`
- * is added where null is allowed.
+ * A record has a definition in a schema, and a table of fields behind `<!-- fields of NAME
+ * -->` on a page of docs/. Both are written anew in the tree that DITTUNE_REWRITE names
+ * (tools/rewrite-pages.sh). A kind is the definition of its name; `_or_null` is added
+ * where null is allowed.
  */
 #ifndef DT_TESTS_LIB_RECORDS_H
 #define DT_TESTS_LIB_RECORDS_H

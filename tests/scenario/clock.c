@@ -53,8 +53,8 @@ static void beat(int out)
         nanosleep(&moment, NULL);
 }
 
-/* Between two heartbeats the controller looks at its clock: when this returns, it has seen the new time, and a deadline that
- * has passed meanwhile will end this process. */
+/* Between two heartbeats the controller looks at its clock: when this returns, it has seen the new
+ * time, and a deadline that has passed meanwhile will end this process. */
 static void step(int out, int64_t ns)
 {
     __atomic_add_fetch(elapsed_ns, ns, __ATOMIC_SEQ_CST);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports of devices ("Devices while they work" in docs/protocol.md) from two ranks, of which the second is slower. */
+/* Reports of devices ("Devices while they work" in docs/protocol.md) from two ranks, of which
+ * the second is slower. */
 #include "tests/scenario/scenario.h"
 
 #define MEMORY_BYTES 1000000

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Misbehaviour: a row of the scenario's "faults" names a fault of the table below, the plans ("when") and the request ("at") at
- * which it strikes. It strikes when the answer is ready, before the clock is moved and the answer is logged and sent. */
+/* Misbehaviour: a row of the scenario's "faults" names a fault of the table below, the plans
+ * ("when") and the request ("at") at which it strikes. It strikes when the answer is ready, before
+ * the clock is moved and the answer is logged and sent. */
 #include "tests/scenario/scenario.h"
 
 #include <signal.h>
@@ -253,7 +254,8 @@ void faults_check(const json_t *root)
     }
 }
 
-/* "from": not in processes before this one; "skip": not the first n times in a process; "first": not more than n times in all. */
+/* "from": not in processes before this one; "skip": not the first n times in a process; "first":
+ * not more than n times in all. */
 static bool is_turn(struct worker *worker, const json_t *fault, int row)
 {
     const json_t *first = json_object_get(fault, "first");

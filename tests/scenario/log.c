@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The log tells tests what was asked and answered, and processes how many there were before them. */
+/* The log tells tests what was asked and answered, and processes how many
+ * there were before them. */
 #include "tests/scenario/scenario.h"
 
 #include <fcntl.h>

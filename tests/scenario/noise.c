@@ -3,7 +3,8 @@
  *
  *   ns * residency * process * exp(drift + noise) * (1 + spike) * (1 + mode) * (1 + warm) * (1 + step) * (1 +- swing) * (1 + late_r) * rank_r / clock_r
  *
- * with process, drift, noise, spike, mode common to all ranks, and process, drift, noise to all plans of the process. */
+ * with process, drift, noise, spike, mode common to all ranks, and process, drift, noise to all
+ * plans of the process. */
 #include "tests/scenario/scenario.h"
 
 #include <math.h>

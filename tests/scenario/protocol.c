@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* docs/protocol.md: a function for each request. All of them make a reply; reply_say lets the faults strike, moves the clock,
- * and notes and says what is left of it. */
+/* docs/protocol.md: a function for each request. All of them make a reply; reply_say lets the
+ * faults strike, moves the clock, and notes and says what is left of it. */
 #include "tests/scenario/scenario.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields are rows of two tables, numbers and all others: what is in neither is a spelling mistake. */
+/* Fields are rows of two tables, numbers and all others: what is in neither
+ * is a spelling mistake. */
 #include "tests/scenario/scenario.h"
 
 #include <stddef.h>

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* scenario - the worker of all tests: it computes nothing and answers what one JSON file says
  *
- * It speaks docs/protocol.md and shares no code with dittune. README.md lists the fields of the file. Process n of a scenario
- * draws from stream n of its seed, so a session can be repeated.
+ * It speaks docs/protocol.md and shares no code with dittune. README.md lists the fields of the
+ * file. Process n of a scenario draws from stream n of its seed, so a session can be repeated.
  *
  *     scenario.c  reads the file          models.c    the true time of a plan      noise.c  what chance adds to it
  *     clock.c     moves virtual time      faults.c    misbehaviour                 log.c    the worker's own record
  *     devices.c   what devices report     protocol.c  requests and answers
  *
- * To add a time model or a fault, write a function and add a row to the table at the end of models.c or faults.c. */
+ * To add a time model or a fault, write a function and add a row to the table at the end of
+ * models.c or faults.c. */
 #ifndef DT_TESTS_SCENARIO_SCENARIO_H
 #define DT_TESTS_SCENARIO_SCENARIO_H
 
@@ -32,7 +33,8 @@ struct scenario {
     double threads, blocks, copy, swing, start_ns, load_ns, cost_ns, sleep;
 };
 
-/* Reads the file; exits with 64 and a sentence when it has an unknown field or a field of another type. */
+/* Reads the file; exits with 64 and a sentence when it has an unknown field or a
+ * field of another type. */
 void scenario_read(const char *path, struct scenario *scenario);
 void scenario_fini(struct scenario *scenario);
 
@@ -46,7 +48,8 @@ const char *text_of(const json_t *object, const char *name, const char *usual);
 /* True when the plan has all values of `when`; an empty or missing `when` fits every plan. */
 bool plan_fits(const json_t *when, const json_t *plan);
 
-/* The field of the last row of "plans" that fits the plan and has it; NULL when there is none. Borrowed. */
+/* The field of the last row of "plans" that fits the plan and has it; NULL when
+ * there is none. Borrowed. */
 const json_t *plan_field(const struct scenario *scenario, const json_t *plan, const char *name);
 
 /* ---- the true time of a plan */
@@ -91,8 +94,8 @@ void stream_start(const struct scenario *scenario, int process, struct stream *s
 /* Factor on the time of a plan while it is resident. */
 double stream_residency(const struct scenario *scenario, struct stream *stream);
 
-/* One step of the handle: the times of all ranks. Appends the ranks' clocks to clocks unless it is NULL, and adds the time of
- * the slowest rank to *longest_ns. */
+/* One step of the handle: the times of all ranks. Appends the ranks' clocks to clocks unless it is
+ * NULL, and adds the time of the slowest rank to *longest_ns. */
 json_t *stream_step(const struct scenario *scenario, struct stream *stream, struct handle *handle,
                     json_t *clocks, double *longest_ns);
 
@@ -104,11 +107,12 @@ json_t *stream_projections(uint64_t seed, json_int_t count);
 /* Seconds of virtual time since the session began; 0 without a virtual clock. */
 double clock_seconds(void);
 
-/* Maps the file $DITTUNE_CLOCK; without it time does not move. said: text of heartbeats, without quotes; "": none. */
+/* Maps the file $DITTUNE_CLOCK; without it time does not move. said: text of heartbeats,
+ * without quotes; "": none. */
 void clock_open(const char *said);
 
-/* Moves the clock by ns and writes the answer; the controller cannot see one without the other. An answer that takes more than
- * a second is preceded by a heartbeat each second. */
+/* Moves the clock by ns and writes the answer; the controller cannot see one without the other. An
+ * answer that takes more than a second is preceded by a heartbeat each second. */
 void clock_answer(int out, double ns, const char *text, size_t size);
 
 /* Moves the clock step by step, with heartbeats to out, until the controller ends this process. */

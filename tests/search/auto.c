@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The choice of auto by the number of plans, and by the number of trials that fit, given or computed. */
+/* The choice of auto by the number of plans, and by the number of trials that
+ * fit, given or computed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,8 +86,8 @@ static void says_the_same(const struct dt_search *chosen, const struct dt_search
     dt_text_fini(&b);
 }
 
-/* It asks what the strategy it takes would have asked by itself, from the same answers, those before the first question
- * included, and says the same of it. */
+/* It asks what the strategy it takes would have asked by itself, from the same answers, those
+ * before the first question included, and says the same of it. */
 static void check_same(const char *name, int64_t evaluations)
 {
     struct dt_space *space = make_line(60);

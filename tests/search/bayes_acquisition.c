@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The expected improvement against its integral, far into the tail where its closed form has no digits left. */
+/* The expected improvement against its integral, far into the tail where its closed
+ * form has no digits left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +47,8 @@ static void matches_the_integral(void **state)
     }
 }
 
-/* h' = Phi and h'' = phi: log h rises with a falling slope everywhere, also where the formula changes. */
+/* h' = Phi and h'' = phi: log h rises with a falling slope everywhere, also where
+ * the formula changes. */
 static void is_smooth_and_concave(void **state)
 {
     (void)state;

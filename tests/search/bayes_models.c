@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory, cost, failures and priors on planted truth, and the whole strategy on landscapes whose optimum is known. */
+/* Memory, cost, failures and priors on planted truth, and the whole strategy on landscapes
+ * whose optimum is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,8 @@ static const struct dt_process_priors priors = {
     .points = 300,
 };
 
-/* One value that is only known to be above the limit: mean and variance are those of the normal cut there. */
+/* One value that is only known to be above the limit: mean and variance are those of
+ * the normal cut there. */
 struct cut {
     double mean, deviation, limit;
     int power;

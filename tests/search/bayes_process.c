@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The process against closed forms of one and two answers, dense linear algebra, finite differences and planted truth. */
+/* The process against closed forms of one and two answers, dense linear algebra, finite
+ * differences and planted truth. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -131,7 +132,8 @@ static void check_dense(const struct dt_process *process)
     gsl_vector_free(solved);
 }
 
-/* Row by row, over several blocks, taken back, afresh and after a fit: always the same posterior. */
+/* Row by row, over several blocks, taken back, afresh and after a fit:
+ * always the same posterior. */
 static void every_update_matches_the_dense_posterior(void **state)
 {
     (void)state;
@@ -167,7 +169,8 @@ static void every_update_matches_the_dense_posterior(void **state)
     }
 }
 
-/* Three axes, the middle one of two dimensions, the last of labels: the sum over all sets of them. */
+/* Three axes, the middle one of two dimensions, the last of labels: the sum
+ * over all sets of them. */
 static void kernel_is_a_sum_of_sets(void **state)
 {
     (void)state;
@@ -287,7 +290,8 @@ static void gradients_match_differences(void **state)
     free_cloud(&cloud);
 }
 
-/* Values that one coordinate decides: its length comes out short, the others long; and the noise that was added. */
+/* Values that one coordinate decides: its length comes out short, the others long; and the
+ * noise that was added. */
 static void finds_the_relevant_coordinate(void **state)
 {
     (void)state;

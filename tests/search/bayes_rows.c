@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The loops over rows against their definitions, for sizes below, at and above what they take at once. */
+/* The loops over rows against their definitions, for sizes below, at and above
+ * what they take at once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,8 @@ static const int sizes[] = {0, 1, 2, 3, 4, 7, 8, 9, 16, MOST};
 
 #define assert_near(a, b, tolerance) assert_true(fabs((a) - (b)) <= (tolerance))
 
-/* A positive definite matrix: its own product, and 1 on the diagonal. The part above the diagonal must not be read. */
+/* A positive definite matrix: its own product, and 1 on the diagonal. The part above the
+ * diagonal must not be read. */
 static void fill(double matrix[MOST * STRIDE], int n)
 {
     double root[MOST][MOST];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cloud - points for the models of the search to stand on. Include after cmocka.h: everything here asserts. */
+/* cloud - points for the models of the search to stand on. Include after cmocka.h:
+ * everything here asserts. */
 #ifndef DT_TESTS_SEARCH_CLOUD_H
 #define DT_TESTS_SEARCH_CLOUD_H
 
@@ -8,8 +9,8 @@
 
 #include <stdlib.h>
 
-/* count points: numbers in [0, 1] in all dimensions but the last, which has three labels. Of four, the second and the third
- * are one axis. */
+/* count points: numbers in [0, 1] in all dimensions but the last, which has three labels. Of four,
+ * the second and the third are one axis. */
 static inline struct dt_cloud make_cloud(int dims, int count, uint64_t seed)
 {
     struct dt_cloud cloud = {.dims = dims, .count = count, .room = (size_t)count + 3};

@@ -95,7 +95,8 @@ static void asking_ahead_repeats_no_point(void **state)
     }
 }
 
-/* Four workers: the answers come late, in another order, and one in seven only when the search waits for nothing else. */
+/* Four workers: the answers come late, in another order, and one in seven only when the search
+ * waits for nothing else. */
 static void late_answers_are_accepted(void **state)
 {
     enum { WORKERS = 4 };
@@ -183,7 +184,8 @@ static void two_searches_do_not_interact(void **state)
     }
 }
 
-/* A warm start: every third point, with every outcome, some twice; and one that is not of the space. */
+/* A warm start: every third point, with every outcome, some twice; and one that
+ * is not of the space. */
 static void told_points_are_not_asked(void **state)
 {
     const char *name;
@@ -312,8 +314,8 @@ static void continues_after_failures(void **state)
     }
 }
 
-/* 16 axes under one rule: far more points than can be listed. The first has 3 values, since a search by stages looks at the space of
- * each of them; the others 16. */
+/* 16 axes under one rule: far more points than can be listed. The first has 3 values, since a
+ * search by stages looks at the space of each of them; the others 16. */
 static struct dt_space *make_large(const char *rule)
 {
     struct dt_space *space = NULL;

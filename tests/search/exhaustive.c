@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Spread at any time: m steps of the golden section leave no gap above (1 + 2/sqrt(5)) / m of the circle (the three-gap
- * theorem: the gaps are powers of the section), and rounding to whole points adds less than one. */
+/* Spread at any time: m steps of the golden section leave no gap above (1 + 2/sqrt(5)) / m of the
+ * circle (the three-gap theorem: the gaps are powers of the section), and rounding to whole
+ * points adds less than one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +11,8 @@
 
 #include "tests/search/line.h"
 
-/* The largest gap around the circle of n places that the first m points leave, for every m: points are taken away
- * from the last to the first, and a gap only grows. */
+/* The largest gap around the circle of n places that the first m points leave, for every m: points
+ * are taken away from the last to the first, and a gap only grows. */
 static void largest_gaps(const int order[], int n, int gaps[])
 {
     static int before[LINE_MOST], after[LINE_MOST];

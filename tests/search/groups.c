@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans that share what is loaded follow each other: in rounds, each of which is a permutation of what the search would
- * have asked for anyway. */
+/* Plans that share what is loaded follow each other: in rounds, each of which is a permutation of
+ * what the search would have asked for anyway. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,8 @@ static struct dt_search *begin(const struct dt_space *space, struct how how)
     return search;
 }
 
-/* Asks for at most `room` points, answered at once by values that follow from the point; returns how many there were. */
+/* Asks for at most `room` points, answered at once by values that follow from the point; returns
+ * how many there were. */
 static int sequence(const struct dt_space *space, struct how how, int room, int order[])
 {
     struct dt_search *search = begin(space, how);

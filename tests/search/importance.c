@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: slow */
-/* Importance against planted functions, whose shares follow from the definition of variance: of independent terms, each
- * term's variance over their sum. */
+/* Importance against planted functions, whose shares follow from the definition of variance: of
+ * independent terms, each term's variance over their sum. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +70,8 @@ static void shares_are_those_of_the_planted_terms(void **state)
     dt_space_free(space);
 }
 
-/* The trials of a good search are crowded where a is small: among them a explains little, of the space most. */
+/* The trials of a good search are crowded where a is small: among them a explains
+ * little, of the space most. */
 static void crowded_trials_do_not_hide_the_space(void **state)
 {
     struct dt_space *space = make_box(VALUES);

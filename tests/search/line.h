@@ -76,8 +76,8 @@ static inline bool has_note(const struct dt_search *search)
     return any;
 }
 
-/* Numbers of the points in the order they are asked for, each answered at once, until it ends or `room` are there; returns
- * how many. A search that ends before every point is known says why. */
+/* Numbers of the points in the order they are asked for, each answered at once, until it ends or
+ * `room` are there; returns how many. A search that ends before every point is known says why. */
 static inline int walk(struct dt_search *search, const struct dt_space *space, int order[],
                        int room)
 {

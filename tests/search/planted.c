@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* An optimum planted in a smooth space of thousands of plans. Draws without replacement find one of n after (n + 1) / 2 on
- * average, exactly; a search that learns anything from its answers needs far fewer. */
+/* An optimum planted in a smooth space of thousands of plans. Draws without replacement find
+ * one of n after (n + 1) / 2 on average, exactly; a search that learns anything from its
+ * answers needs far fewer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

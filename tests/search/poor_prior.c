@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: slow */
-/* Priors as wrong as can be: from a machine on which everything that works here failed, and the other way round; and one that
- * praises the slowest plans. They cost hardly anything. */
+/* Priors as wrong as can be: from a machine on which everything that works here failed, and the
+ * other way round; and one that praises the slowest plans. They cost hardly anything. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,8 @@ static double praises_mostly(const void *context, const struct dt_point *point)
     return point->index[0] < BAD + 30 ? 1.0 + point->index[0] : HUGE_VAL;
 }
 
-/* The plans that are asked for, `ahead` of them before the first is answered; returns how many work. unit: of the values. */
+/* The plans that are asked for, `ahead` of them before the first is answered; returns how many
+ * work. unit: of the values. */
 static int ask_and_tell(const struct dt_prior *prior, uint64_t seed, double unit, int ahead,
                         int order[EVALUATIONS])
 {
@@ -66,8 +67,8 @@ static void failures_end_the_trust_in_a_prior(void **state)
         assert_in_range(ask_and_tell(&prior, seed, 1, 1, order), EVALUATIONS / 3, EVALUATIONS);
 }
 
-/* Seconds or nanoseconds: the search asks for the same plans, also while nothing that the prior knows has an answer, or only
- * plans that are not answered yet. */
+/* Seconds or nanoseconds: the search asks for the same plans, also while nothing that the prior
+ * knows has an answer, or only plans that are not answered yet. */
 static void the_unit_of_a_prior_does_not_matter(void **state)
 {
     const struct dt_prior priors[] = {{.name = "upside down", .value = praises_what_fails},
@@ -95,7 +96,8 @@ static double upside_down(const void *context, const struct dt_point *point)
     return 7 / seconds(point->index[0]);
 }
 
-/* Mean over the evaluations of how far the best so far is above the fastest, as a share of the range. */
+/* Mean over the evaluations of how far the best so far is above the fastest, as
+ * a share of the range. */
 static double regret(const struct dt_prior *prior, uint64_t seed)
 {
     struct dt_space *space = make_line(PLANS);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: slow */
-/* Racing over recorded repetitions: a table of three plans whose six orders are worked out by hand, and recorded ones. */
+/* Racing over recorded repetitions: a table of three plans whose six orders are worked out by
+ * hand, and recorded ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,8 +49,8 @@ static struct dt_landscape *three_plans(void)
     return landscape;
 }
 
-/* Nothing varies, so B is dropped after 4 repetitions behind A or C, C after 9 behind A, and what is the best so far gets
- * all 32: of A, B, C in the order ABC ACB BAC BCA CAB CBA. */
+/* Nothing varies, so B is dropped after 4 repetitions behind A or C, C after 9 behind A, and what
+ * is the best so far gets all 32: of A, B, C in the order ABC ACB BAC BCA CAB CBA. */
 static void three_plans_match_a_count_by_hand(void **state)
 {
     static const int made[6][3] = {{32, 4, 9},   {32, 4, 9},  {32, 32, 9},

@@ -93,7 +93,8 @@ static void a_plan_25_percent_slower_is_dropped_early(void **state)
     assert_int_equal(dt_race_look(&race, samples, 4, &until), DT_RACE_MORE);
 }
 
-/* At most 5 % of 2000 plans that are as fast as the incumbent are dropped, and nearly all that are 5 % slower, at 2 % noise. */
+/* At most 5 % of 2000 plans that are as fast as the incumbent are dropped, and nearly all that are
+ * 5 % slower, at 2 % noise. */
 static void drops_slower_plans(void **state)
 {
     struct dt_rng rng = dt_rng_at(2, "race");
@@ -115,7 +116,8 @@ static void drops_slower_plans(void **state)
     assert_true(spent < 2000 * 16); /* of 65 */
 }
 
-/* A drift of 40 % that both share would hide a difference of 3 % from their means, but not from the pairs. */
+/* A drift of 40 % that both share would hide a difference of 3 % from their means,
+ * but not from the pairs. */
 static void pairs_see_through_drift(void **state)
 {
     double best[64], samples[ROOM];
@@ -133,7 +135,8 @@ static void pairs_see_through_drift(void **state)
     assert_true(n < 64);
 }
 
-/* An incumbent that is 10 % faster in a third of its samples has the lower mean; the plan has the lower median. */
+/* An incumbent that is 10 % faster in a third of its samples has the lower mean; the plan
+ * has the lower median. */
 static void a_lower_median_stays(void **state)
 {
     double best[64], samples[ROOM];

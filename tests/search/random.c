@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* All orders are equally likely: chi-square over many seeds. Each limit is passed by chance once in 10^4, but the seeds
- * are fixed. */
+/* All orders are equally likely: chi-square over many seeds. Each limit is passed by chance once in
+ * 10^4, but the seeds are fixed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

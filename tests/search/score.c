@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The expected best of random search against every draw there is (small tables) and against Monte Carlo (a large one);
- * the score against its definition on runs worked out by hand. */
+/* The expected best of random search against every draw there is (small tables) and against Monte
+ * Carlo (a large one); the score against its definition on runs worked out by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,8 @@ static void expectation_matches_every_draw(void **state)
     }
 }
 
-/* 4,000 runs, a quarter of them in the thin dose, of 100 draws from 20,000 log-normal values: within five standard errors at each t. */
+/* 4,000 runs, a quarter of them in the thin dose, of 100 draws from 20,000 log-normal values:
+ * within five standard errors at each t. */
 static void expectation_matches_a_simulation(void **state)
 {
     enum { N = 20000, EVALS = 100 };
@@ -86,7 +87,8 @@ static void expectation_matches_a_simulation(void **state)
     }
 }
 
-/* The sum telescopes at t = 1 to the mean, and stays exact where binomial coefficients have left every double behind. */
+/* The sum telescopes at t = 1 to the mean, and stays exact where binomial coefficients have left
+ * every double behind. */
 static void expectation_is_exact_for_large_spaces(void **state)
 {
     enum { N = 1000000 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Points seen against a plain list of them, as bits and as hashes; draws of what is left, uniform by chi-square. */
+/* Points seen against a plain list of them, as bits and as hashes; draws of what is left,
+ * uniform by chi-square. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

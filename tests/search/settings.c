@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The names and settings that --search takes, whichever rows strategies.def has, and the words of outcomes. */
+/* The names and settings that --search takes, whichever rows strategies.def has, and
+ * the words of outcomes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

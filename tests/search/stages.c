@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: slow */
-/* Layouts first, then the settings of the best, then the environments of the best plan; and at equal budget a planted best plan is
- * found as often as without stages. */
+/* Layouts first, then the settings of the best, then the environments of the best plan; and at
+ * equal budget a planted best plan is found as often as without stages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,8 @@ static int layout_of(const struct dt_point *point)
     return point->index[0] * (LAYOUTS / 2) + point->index[1];
 }
 
-/* Layouts differ by a tenth each in an order of the seed; settings by up to a quarter, which depends on the layout a little. */
+/* Layouts differ by a tenth each in an order of the seed; settings by up to a quarter, which
+ * depends on the layout a little. */
 static struct dt_trial measure(const struct dt_point *point, uint64_t seed)
 {
     int layout = layout_of(point);
@@ -175,7 +176,8 @@ static void nothing_is_lost_at_equal_budget(void **state)
     dt_space_free(space);
 }
 
-/* A budget that has not room for all layouts: half of it looks at layouts, those of the prior first. */
+/* A budget that has not room for all layouts: half of it looks at layouts,
+ * those of the prior first. */
 static double prior_value(const void *context, const struct dt_point *point)
 {
     (void)context;

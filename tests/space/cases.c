@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of cases: as many plans as cases times the rest, in every order of the axes, of lists that are long; draws, neighbours and
- * keys. What is right is a formula, or a loop over the whole product. */
+/* Lists of cases: as many plans as cases times the rest, in every order of the axes, of
+ * lists that are long; draws, neighbours and keys. What is right is a formula, or a loop
+ * over the whole product. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,8 +109,8 @@ static struct dt_space *space_of(const char *text)
     "{\"parameters\":{\"m\":[\"f\",\"g\",\"h\"],\"c\":[1,2,3],\"b\":[1,2,3,4],\"a\":[1,2,3,4]},"   \
     "\"rules\":[" cases rules "]}"
 
-/* Every neighbour is a plan that differs first in the axis that was moved, none is there twice, and moves lead from any plan to
- * all others. */
+/* Every neighbour is a plan that differs first in the axis that was moved, none is there twice, and
+ * moves lead from any plan to all others. */
 static void walk_through(struct dt_space *space, int n)
 {
     int at = 0, known = 1;
@@ -144,7 +145,8 @@ static void neighbours_are_other_cases(void **state)
     walk_through(space_of(TEXT(CASES, ",\"c <= a\"")), 1 + 2 + 3 + 1 + 3);
 }
 
-/* p exists with m = f, and q where p is 2: three plans of f and p = 2, one of p = 1, one each of g and h. */
+/* p exists with m = f, and q where p is 2: three plans of f and p = 2, one of p = 1,
+ * one each of g and h. */
 static void neighbours_lose_what_does_not_exist(void **state)
 {
     (void)state;
@@ -186,8 +188,8 @@ static void same(const char *a, const char *b, bool yes)
     dt_text_fini(&texts[1]);
 }
 
-/* The set of cases is the key: neither their order, nor how the parameters of a case follow each other, nor one that is there
- * twice. All combinations are no rule. */
+/* The set of cases is the key: neither their order, nor how the parameters of a case follow each
+ * other, nor one that is there twice. All combinations are no rule. */
 static void the_key_is_the_set_of_cases(void **state)
 {
     (void)state;

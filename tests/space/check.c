@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* On a machine that lacks nothing, what a worker refuses (dt_dit_check) is what is not in the space, for plans a few changes
- * from feasible ones. */
+/* On a machine that lacks nothing, what a worker refuses (dt_dit_check) is what is not in the
+ * space, for plans a few changes from feasible ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* Random rules of the whole language on small spaces, counted by the diagram and by going over the whole product with the rules'
- * own evaluator, which others have checked; in any order of the axes, with any of the rules left to rejection. */
+/* Random rules of the whole language on small spaces, counted by the diagram and by going over the
+ * whole product with the rules' own evaluator, which others have checked; in any order of the axes,
+ * with any of the rules left to rejection. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,7 +115,8 @@ static void shuffle(struct dt_rng *rng, int n, int order[])
     }
 }
 
-/* Each point of the product is in the diagram or not as the rules have it, and each number is the number of one point. */
+/* Each point of the product is in the diagram or not as the rules have it, and each number is the
+ * number of one point. */
 static int64_t check(const struct dt_space *space, const struct dt_diagram *diagram,
                      const bool rules[])
 {
@@ -177,7 +179,8 @@ static void random_rules_match_enumeration(void **state)
     assert_in_range(whole, spaces / 100, spaces / 2);
 }
 
-/* Comparisons of sums and products with each other and with numbers, whose parts are bounded before they are known. */
+/* Comparisons of sums and products with each other and with numbers, whose parts are bounded
+ * before they are known. */
 static void bounded_parts_match_enumeration(void **state)
 {
     static const char *const compare[] = {"<", "<=", ">", ">=", "=="};
@@ -283,7 +286,8 @@ static void exceeding_the_bound_is_an_error(void **state)
     assert_in_range(given_up, doses(200) / 20, doses(200) * 3 / 2);
 }
 
-/* The beginning of points that no rule lets differ is one node, so 16 free axes cost 16 layers of one node each. */
+/* The beginning of points that no rule lets differ is one node, so 16 free axes cost 16
+ * layers of one node each. */
 static void independent_axes_share_nodes(void **state)
 {
     struct dt_space *space = NULL;
@@ -299,7 +303,8 @@ static void independent_axes_share_nodes(void **state)
     }
     assert_int_equal(dt_space_add_rule(space, "a % b == 0 && c + d < 10", NULL), DT_OK);
     assert_int_equal(dt_space_seal(space), DT_OK);
-    /* 50 divisor pairs up to 16 (1+2+2+3+2+4+2+4+3+4+2+6+2+4+4+5), 36 pairs of sum below 10, 16^11 of the rest */
+    /* 50 divisor pairs up to 16 (1+2+2+3+2+4+2+4+3+4+2+6+2+4+4+5), 36 pairs of sum below
+     * 10, 16^11 of the rest */
     assert_int_equal(dt_space_count(space), INT64_C(50) * 36 << 44);
     assert_true(dt_space_bytes(space) < 20000);
     struct dt_rng rng = dt_rng_at(2, "free");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The built-in space against eleven nested loops over plain numbers, with the rules written again in C. */
+/* The built-in space against eleven nested loops over plain numbers, with the
+ * rules written again in C. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +83,8 @@ static bool offered(const int list[], int n, int value)
     return false;
 }
 
-/* Only the smallest of the tiles that hold the whole sequence is worth trying; the list is 2^k * first. */
+/* Only the smallest of the tiles that hold the whole sequence is worth trying; the
+ * list is 2^k * first. */
 static bool worth_tile(int tile, int first, int tokens)
 {
     return tile == first || tile / 2 < tokens;
@@ -291,7 +293,8 @@ static void hosts_match_the_definition(void **state)
             }
 }
 
-/* Threads that are not named fit the slots, whether the hosts are named or not; as many as fit when they are. */
+/* Threads that are not named fit the slots, whether the hosts are named or not; as many
+ * as fit when they are. */
 static void unnamed_threads_fit_the_hosts(void **state)
 {
     const struct given given = {.heads = 12,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The space of GPUs against nested loops over plain numbers, with the rules written again in C; and the plans a careful user
- * picks there. */
+/* The space of GPUs against nested loops over plain numbers, with the rules written again in C; and
+ * the plans a careful user picks there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -280,7 +280,8 @@ static void default_plans_match_a_table_by_hand(void **state)
     }
 }
 
-/* What engines do on such a card without being asked is no gain: cuDNN's attention, and graphs where exchanges can be in them. */
+/* What engines do on such a card without being asked is no gain: cuDNN's attention, and graphs
+ * where exchanges can be in them. */
 static void the_default_is_what_engines_do_on_the_card(void **state)
 {
     static const struct {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every combination of a small space, legal or not, and of values beside it: which rules it breaks, which plans are
- * nearest, and which single values would cure a rule, each found by trying everything. */
+/* Every combination of a small space, legal or not, and of values beside it: which rules
+ * it breaks, which plans are nearest, and which single values would cure a rule, each
+ * found by trying everything. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,8 +100,8 @@ static int64_t read_value(int axis, const json_t *value)
     return -1;
 }
 
-/* The nearest value on one side of v[axis] that alone satisfies the rule and, strictly or for the rule of a derived name,
- * breaks no other. */
+/* The nearest value on one side of v[axis] that alone satisfies the rule and, strictly or for the
+ * rule of a derived name, breaks no other. */
 static bool cure(int rule, bool strict, const int64_t v[], int axis, int side, int64_t *found)
 {
     bool any = false;

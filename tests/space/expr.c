@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* Rules against two other evaluators: the C compiler, on expressions written once for both, and a walk over random
- * trees in 128-bit arithmetic. */
+/* Rules against two other evaluators: the C compiler, on expressions written once for both, and a
+ * walk over random trees in 128-bit arithmetic. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -238,7 +238,8 @@ static void random_text_is_refused_or_read(void **state)
     }
 }
 
-/* A random tree: printed into text with parentheses only where they are needed (or by chance), and walked. */
+/* A random tree: printed into text with parentheses only where they are needed (or by
+ * chance), and walked. */
 struct tree {
     struct dt_rng rng;
     const int64_t *values;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* The ways to write a space down: each is the same space as its plain form, and what is wrong with one, or too much, is one
- * sentence. */
+/* The ways to write a space down: each is the same space as its plain form, and what is wrong with
+ * one, or too much, is one sentence. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A user's space in a JSON file: what it says is what the space has, plans survive every way of writing them, and what
- * is wrong is named. */
+/* A user's space in a JSON file: what it says is what the space has, plans survive every way of
+ * writing them, and what is wrong is named. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -287,7 +287,8 @@ static void refuses_each_mistake(void **state)
     }
 }
 
-/* A space of the axes alone reads every plan of the whole one as the same point, and writes it the same. */
+/* A space of the axes alone reads every plan of the whole one as the same point,
+ * and writes it the same. */
 static void axes_without_rules_read_every_plan(void **state)
 {
     (void)state;

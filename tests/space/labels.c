@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Labels in rules: what they compare with, what they cannot, and how a rule that names them explains itself. */
+/* Labels in rules: what they compare with, what they cannot, and how a rule that names
+ * them explains itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -24,7 +24,8 @@ static struct dt_space *axes(void)
     return space;
 }
 
-/* The points of the ruled space, shuffled, some of them twice, with rubbish where there is no axis. */
+/* The points of the ruled space, shuffled, some of them twice, with rubbish
+ * where there is no axis. */
 static int64_t scatter(const struct dt_space *ruled, struct dt_point points[])
 {
     struct dt_rng rng = dt_rng_at(1, "points");

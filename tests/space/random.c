@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* Small spaces drawn at random, with random rules that are written once in the language of rules and once as C. */
+/* Small spaces drawn at random, with random rules that are written once in the language of
+ * rules and once as C. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

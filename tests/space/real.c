@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: */
-/* Chains, decimals, quotients and powers in rules: values known from arithmetic. What Python says of random rules:
- * tests/cli/space_python.py. */
+/* Chains, decimals, quotients and powers in rules: values known from arithmetic. What Python says
+ * of random rules: tests/cli/space_python.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

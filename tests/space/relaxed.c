@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: slow */
-/* A space whose diagram knows some of its rules only: what is drawn from it is uniform over the points that keep all of them. One
- * is made so by hand, small enough to go over; another is too much for a diagram by itself. */
+/* A space whose diagram knows some of its rules only: what is drawn from it is uniform over the
+ * points that keep all of them. One is made so by hand, small enough to go over; another is too
+ * much for a diagram by itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -161,7 +162,8 @@ static void handles_a_large_space(void **state)
         assert_true((v[0] * v[2] + v[1] * v[3] + v[2] * v[4] * v[5] + v[0] * v[4]) % 100003 < 2000);
     }
     dt_space_free(space);
-    /* 101^6 is more than any of them, so no plan keeps this one; the explanation says what it cannot show. */
+    /* 101^6 is more than any of them, so no plan keeps this one; the explanation says
+     * what it cannot show. */
     assert_int_equal(
         make_large("a * c + b * d * e + c * e * f + a * e * b == a * b * c * d * e * f "
                    "* 100 + 77777 * f",

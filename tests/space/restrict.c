@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of a space, and a point for each combination of some axes, against loops over all its points. */
+/* Parts of a space, and a point for each combination of some axes, against loops
+ * over all its points. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,8 +17,8 @@
 
 enum { AXES = 6, LARGE = 24 };
 
-/* ranks = a x b; settings c, d and a text; rules that join layout and settings. large: c has so many values that the points are
- * not listed one by one. */
+/* ranks = a x b; settings c, d and a text; rules that join layout and settings. large: c has so
+ * many values that the points are not listed one by one. */
 static struct dt_space *make(int large)
 {
     static const char *const names[AXES] = {"ranks", "a", "b", "c", "d", "mode"};
@@ -55,7 +56,8 @@ static bool agree(uint32_t axes, const struct dt_point *a, const struct dt_point
     return true;
 }
 
-/* Every k-th point of the whole is in the part if and only if it agrees; and the part has no others. */
+/* Every k-th point of the whole is in the part if and only if it agrees; and
+ * the part has no others. */
 static void check_part(const struct dt_space *space, uint32_t axes, const struct dt_point points[],
                        int n)
 {

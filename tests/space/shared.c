@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Spaces of published auto-tuning problems whose numbers of plans are known: those of bench/spaces, and others when their files
- * lie beside the sources. A file is {"parameters": {name: [values]}, "rules": [..], "cartesian": n, "valid": n}. */
+/* Spaces of published auto-tuning problems whose numbers of plans are known: those of bench/spaces,
+ * and others when their files lie beside the sources. A file is {"parameters": {name: [values]},
+ * "rules": [..], "cartesian": n, "valid": n}. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan that is printed is read back as itself: every plan of spaces of cores, of GPUs and of workers, by whoever has the same
- * space, by `run` and `explain`, whose space is wider, and from a journal, whose space has the axes alone. */
+/* A plan that is printed is read back as itself: every plan of spaces of cores, of GPUs and of
+ * workers, by whoever has the same space, by `run` and `explain`, whose space is wider, and from a
+ * journal, whose space has the axes alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +64,8 @@ static struct dt_space *axes_of(const struct dt_space *space)
     return axes;
 }
 
-/* All plans, or so many that are drawn; of the thin dose one in seven, which meets the values of every axis. */
+/* All plans, or so many that are drawn; of the thin dose one in seven, which meets the
+ * values of every axis. */
 static void every_plan(struct dt_space *space,
                        void (*also)(const struct dt_space *space, const struct dt_point *point))
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose slow */
-/* Steps and drifts that are planted, series without any, and the permutation tests against all orders. DITTUNE_DOSE=full
- * takes the replicates of docs/measuring-appendix.md and prints the rates. */
+/* Steps and drifts that are planted, series without any, and the permutation tests
+ * against all orders. DITTUNE_DOSE=full takes the replicates of
+ * docs/measuring-appendix.md and prints the rates. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,8 +73,8 @@ static void noise_has_no_changes(void **state)
         }
 }
 
-/* The maximum-likelihood place of one step, and the best answer to "where, give or take three?" of who knows both levels and
- * the noise: no method can do better than the second. */
+/* The maximum-likelihood place of one step, and the best answer to "where, give or take three?" of
+ * who knows both levels and the noise: no method can do better than the second. */
 static void others(const double x[], int n, double step, int *likeliest, int *best)
 {
     double chance[POINTS + 1] = {1}, all = 0, most = 0, sum = 0;
@@ -154,7 +155,8 @@ static void a_step_is_found(void **state)
         check_planted(&planted[i]);
 }
 
-/* Where the drift is small against the noise it cannot be distinguished from a step, and may_be_line is set. */
+/* Where the drift is small against the noise it cannot be distinguished from a step,
+ * and may_be_line is set. */
 static void a_drift_is_no_step(void **state)
 {
     static const double drifts[] = {0.02, 0.04, 0.06, 0.08, 0.12, 0.3, -0.3};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Comparisons: the maximum over ranks against the plain definition, ratios of pairs, Holm against his words. */
+/* Comparisons: the maximum over ranks against the plain definition, ratios of pairs,
+ * Holm against his words. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +28,8 @@ static void a_matrix_by_hand(void **state)
     assert_true(isnan(dt_stats_over_ranks(ns, 0, 3, 1, out, NULL)));
 }
 
-/* Two replicas of two ranks: steps of 30 and 20, 50 and 100; as many steps a second as both together, by half. */
+/* Two replicas of two ranks: steps of 30 and 20, 50 and 100; as many steps a second as
+ * both together, by half. */
 static void replicas_have_a_harmonic_mean(void **state)
 {
     (void)state;

@@ -44,7 +44,8 @@ static void matches_known_values(void **state)
     assert_true(isnan(dt_dip(equal, 3)) && isnan(dt_dip(equal, 0)));
 }
 
-/* Largest distance of the empirical distribution to the uniform one over the sample's range, which is unimodal. */
+/* Largest distance of the empirical distribution to the uniform one over the sample's
+ * range, which is unimodal. */
 static double distance(const double sorted[], int n)
 {
     double most = 0, low = sorted[0], range = sorted[n - 1] - low;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The three fits: exact lines come back exactly, closed forms agree, planted truths lie where the errors say, and what
- * the points do not say is not said. */
+/* The three fits: exact lines come back exactly, closed forms agree, planted truths lie where the
+ * errors say, and what the points do not say is not said. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,8 +49,8 @@ static void exact_lines_come_back(void **state)
     assert_close(line.b, 0.05, 1e-9);
 }
 
-/* Weighted least squares by the normal equations, written out, at the weights of the answer: the same line, and the
- * textbook errors. */
+/* Weighted least squares by the normal equations, written out, at the weights of the answer: the
+ * same line, and the textbook errors. */
 static void closed_form_agrees(void **state)
 {
     (void)state;
@@ -92,8 +92,8 @@ static void units_do_not_matter(void **state)
     assert_close(there.bytes_per_second_error, here.bytes_per_second_error * 1e12, 1e-6);
 }
 
-/* 2 % noise, and of nine sizes one, at random, up to three times as slow as it should be: alpha and beta are still
- * found, which plain least squares misses by far. */
+/* 2 % noise, and of nine sizes one, at random, up to three times as slow as it should be: alpha and
+ * beta are still found, which plain least squares misses by far. */
 static void a_disturbed_size_is_left_aside(void **state)
 {
     (void)state;
@@ -118,7 +118,8 @@ static void a_disturbed_size_is_left_aside(void **state)
     assert_true(away >= REPLICATES * 99 / 100);
 }
 
-/* Are the errors those of the estimates? Student's t of the degrees of freedom says how often truth is further off. */
+/* Are the errors those of the estimates? Student's t of the degrees of freedom says how often
+ * truth is further off. */
 static void standard_errors_are_calibrated(void **state)
 {
     (void)state;
@@ -150,7 +151,8 @@ static void standard_errors_are_calibrated(void **state)
     }
 }
 
-/* Faster than the number of ranks, and slower with each: s stays in 0..1, and the one parameter left is fitted. */
+/* Faster than the number of ranks, and slower with each: s stays in 0..1, and the one
+ * parameter left is fitted. */
 static void the_serial_part_keeps_its_bounds(void **state)
 {
     (void)state;

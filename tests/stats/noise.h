@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Planted noise with known medians, and bands that hold a count of successes but once in some ten thousand times. */
+/* Planted noise with known medians, and bands that hold a count of successes but once in
+ * some ten thousand times. */
 #ifndef DT_TESTS_STATS_NOISE_H
 #define DT_TESTS_STATS_NOISE_H
 
@@ -50,7 +51,8 @@ struct noise {
     double median;
 };
 
-/* The median of two_modes is where 0.7 of the lower mode's distribution reaches 1/2: the upper is 7 deviations off. */
+/* The median of two_modes is where 0.7 of the lower mode's distribution reaches 1/2: the upper
+ * is 7 deviations off. */
 static const struct noise noises[] = {
     {log_normal, 1.0},
     {skewed, 1 + 0.1 * 0.693147180559945},

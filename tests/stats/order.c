@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Order statistics: table values, Pascal's triangle, laws, and coverage over skewed distributions. */
+/* Order statistics: table values, Pascal's triangle, laws, and coverage over
+ * skewed distributions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +36,8 @@ static void ranks_match_the_table(void **state)
     }
 }
 
-/* Each sample is below or above the median with probability 1/2: rows of Pascal's triangle over 2^n. */
+/* Each sample is below or above the median with probability 1/2: rows of
+ * Pascal's triangle over 2^n. */
 static void ranks_are_the_tightest_that_cover(void **state)
 {
     (void)state;
@@ -128,7 +130,8 @@ static void quantiles_by_the_definition(void **state)
     }
 }
 
-/* Coverage is exact for any continuous distribution: within the band around the binomial probability, both sides. */
+/* Coverage is exact for any continuous distribution: within the band around the binomial
+ * probability, both sides. */
 static void coverage_is_exact(void **state)
 {
     (void)state;

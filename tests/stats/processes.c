@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An effect of the process's start, planted beside the noise within: the interval over process medians holds the truth,
- * that of the pooled samples does not. */
+/* An effect of the process's start, planted beside the noise within: the interval over process
+ * medians holds the truth, that of the pooled samples does not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,8 @@ static void covers_the_next_process(void **state)
         pooled += holds(dt_stats_median_interval(x, PROCESSES * STEPS, 0.95), 1);
         one += holds(dt_stats_median_interval(alone, PROCESSES * STEPS, 0.95), 1);
     }
-    /* width: t(.975; 4) s / sqrt(5) with s^2 = 1 %^2 + the variance of a median of 6, 0.215 x 1 %^2, and E s = 0.94 sigma */
+    /* width: t(.975; 4) s / sqrt(5) with s^2 = 1 %^2 + the variance of a median of 6, 0.215 x 1
+     * %^2, and E s = 0.94 sigma */
     assert_true(over >= 0.94 * REPLICATES && over <= 0.965 * REPLICATES);
     assert_true(two >= 0.94 * REPLICATES && two <= 0.965 * REPLICATES);
     assert_near(width, 2.776445 * 0.01 * sqrt(1.215 / 5) * 0.94, 0.0004);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Diagnostics of a series: exact values, variances by all permutations, the rate of false alarms, planted faults. */
+/* Diagnostics of a series: exact values, variances by all permutations, the rate of false
+ * alarms, planted faults. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose */
-/* Comparisons in sets of fresh processes: an effect of the start, planted beside the noise within, is part of the interval,
- * which holds the truth however often it is looked at. The sign test over the rounds of one start is the failing control. */
+/* Comparisons in sets of fresh processes: an effect of the start, planted beside the noise within,
+ * is part of the interval, which holds the truth however often it is looked at. The sign test over
+ * the rounds of one start is the failing control. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,8 @@
 
 enum { ROUNDS = 4 };
 
-/* Log ratios of the rounds of one set: `start` is the deviation between starts, `within` between rounds. */
+/* Log ratios of the rounds of one set: `start` is the deviation between starts,
+ * `within` between rounds. */
 static void set(struct dt_rng *rng, double start, double within, double logs[ROUNDS])
 {
     double effect = start * dt_rng_normal(rng);
@@ -36,8 +38,8 @@ static bool holds(struct dt_interval interval, double truth)
     return interval.low <= truth && truth <= interval.high;
 }
 
-/* By hand: medians 0, .02, .04, .06 of four sets; mean .03, deviation .0258199, t(.975; 3) = 3.182446. A set without pairs
- * does not count. */
+/* By hand: medians 0, .02, .04, .06 of four sets; mean .03, deviation .0258199, t(.975; 3) =
+ * 3.182446. A set without pairs does not count. */
 static void matches_a_calculation_by_hand(void **state)
 {
     (void)state;
@@ -76,8 +78,9 @@ static void looks_spend_six_percent(void **state)
     assert_int_equal(dt_set_looks[DT_SET_LOOKS - 1], DT_SETS_MOST);
 }
 
-/* Whatever the spread between starts, all intervals of all looks hold the truth in 95 % of the comparisons; those of the
- * rounds of one start do where starts are alike, and not where they differ. */
+/* Whatever the spread between starts, all intervals of all looks hold the truth in 95 %
+ * of the comparisons; those of the rounds of one start do where starts are alike, and
+ * not where they differ. */
 static void intervals_hold_for_the_next_start(void **state)
 {
     (void)state;
@@ -109,7 +112,8 @@ static void intervals_hold_for_the_next_start(void **state)
     }
 }
 
-/* t(.997; 3) = 7.0: four sets show a difference of 3.5 deviations, sixteen (t(.993; 15) = 2.8) one of .7. */
+/* t(.997; 3) = 7.0: four sets show a difference of 3.5 deviations, sixteen (t(.993;
+ * 15) = 2.8) one of .7. */
 static void estimates_the_sets_needed(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Truncation of planted transients: what is left is the level that was planted, or "no steady state". */
+/* Truncation of planted transients: what is left is the level that was planted,
+ * or "no steady state". */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -108,7 +108,8 @@ static void unreliable_intervals_are_flagged(void **state)
     assert_true(isfinite(few.interval.low) && isfinite(few.interval.high));
 }
 
-/* The 97.5 % quantile of a normal is 1.959964: an interval of the median of e^-0.0392 .. e^0.0392 is one of 0.02. */
+/* The 97.5 % quantile of a normal is 1.959964: an interval of the median of e^-0.0392 ..
+ * e^0.0392 is one of 0.02. */
 static void variance_of_the_log_median(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dittune-worker with the fault that DITTUNE_FAULT names (tests/kernels/fake_ranks/fault.h): the linker puts this before
- * dt_comm_world (--wrap), so that the program is otherwise the worker. */
+/* dittune-worker with the fault that DITTUNE_FAULT names (tests/kernels/fake_ranks/fault.h): the
+ * linker puts this before dt_comm_world (--wrap), so that the program is otherwise the worker. */
 #include "tests/kernels/fake_ranks/fault.h"
 
 #include <stdlib.h>

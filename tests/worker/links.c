@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The sockets between ranks, which anyone may call: strangers that are silent, or say something else, keep nobody waiting, and none becomes
- * a rank. Ranks are threads here, and the strangers call from rank 1 before it joins. */
+/* The sockets between ranks, which anyone may call: strangers that are silent, or say something
+ * else, keep nobody waiting, and none becomes a rank. Ranks are threads here, and the strangers
+ * call from rank 1 before it joins. */
 #include "worker/links.h"
 
 #include "base/clock.h"

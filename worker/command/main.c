@@ -34,7 +34,8 @@
 /* ---- what a command measures: hello's "job", which is part of the key of what is stored, and the files it runs, which are
  * part of the fingerprint
  *
- * To add an option that changes what is measured: a row in make_job, and a row in docs/command.md. */
+ * To add an option that changes what is measured: a row in make_job, and a
+ * row in docs/command.md. */
 
 /* Which words of a command are paths follows from their form alone, so that the key stays the same
  * when a run writes a file. */
@@ -241,7 +242,8 @@ static void add_file(const char *path, json_t *files)
     json_object_set_new(files, name, json_string(text));
 }
 
-/* {"file run.sh": hash of its bytes, ..}, new: of the program and of the script that it is given. */
+/* {"file run.sh": hash of its bytes, ..}, new: of the program and of the
+ * script that it is given. */
 static json_t *list_files(const struct dt_command_line *command)
 {
     json_t *files = json_object();

@@ -61,7 +61,8 @@ dt_status dt_serve_describe(const struct dt_serve *serve, json_t *hello, json_t 
 /* A plan is up. */
 bool dt_serve_up(const struct dt_serve *serve);
 
-/* Answers prepare, run or release. Errors as above, of which dt_serve_kind is the protocol's word. */
+/* Answers prepare, run or release. Errors as above, of which dt_serve_kind is
+ * the protocol's word. */
 dt_status dt_serve_answer(struct dt_serve *serve, const json_t *request,
                           json_t **answer) DT_MUST_CHECK;
 

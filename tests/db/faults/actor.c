@@ -4,12 +4,13 @@
  *     actor FOLDER <COMMANDS
  *     actor FOLDER "VERB ARGUMENTS"    itself, once
  *
- * A command is a line "FAULT;VERB ARGUMENTS", with FAULT as in shim.h. What the verb says comes line by line: "ack ..." is
- * what a program would have told its user to be stored. The last line is
+ * A command is a line "FAULT;VERB ARGUMENTS", with FAULT as in shim.h. What the verb says comes
+ * line by line: "ack ..." is what a program would have told its user to be stored. The last line is
  *
  *     end HOW calls=N hits=N kinds=LETTERS allocations=N live=N files=N message
  *
- * HOW: exit:STATUS or signal:N; files: descriptors more than before; live: allocations that were not freed.
+ * HOW: exit:STATUS or signal:N; files: descriptors more than before; live: allocations
+ * that were not freed.
  */
 #include "tests/db/faults/actor.h"
 #include "base/json.h"
@@ -99,7 +100,8 @@ dt_status actor_put(const char *arguments)
     return DT_OK;
 }
 
-/* puts NAME FROM TO SIZE: the numbers FROM to TO go to NAME0 to NAME3 in turn, each 25th to an entry of its own */
+/* puts NAME FROM TO SIZE: the numbers FROM to TO go to NAME0 to NAME3 in turn, each 25th
+ * to an entry of its own */
 static dt_status verb_puts(const char *arguments)
 {
     char name[32], line[96];

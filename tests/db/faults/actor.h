@@ -8,7 +8,8 @@
 
 extern const char *actor_folder; /* of the store */
 
-/* A line to whoever asked; "ack ..." there and in the log of the shim: what a program would have told its user is stored. */
+/* A line to whoever asked; "ack ..." there and in the log of the shim: what a program would have
+ * told its user is stored. */
 void actor_say(const char *line);
 void actor_acknowledge(const char *what);
 
@@ -20,11 +21,13 @@ json_t *actor_entry(const char *model, long value, long size);
 
 /* put MODEL VALUE SIZE */
 dt_status actor_put(const char *arguments);
-/* watch NAP: reads every NAP microseconds until it is killed; nothing may vanish, nothing get older */
+/* watch NAP: reads every NAP microseconds until it is killed; nothing may
+ * vanish, nothing get older */
 dt_status actor_watch(const char *arguments);
 /* hold: takes the lock and stays */
 dt_status actor_hold(const char *arguments);
-/* fork MODEL VALUE: a child that is forked while the lock is held, and stays, does not block other writers */
+/* fork MODEL VALUE: a child that is forked while the lock is held, and stays, does
+ * not block other writers */
 dt_status actor_fork(const char *arguments);
 /* appends PROCESSES N SIZE: all of them to one journal; "good N bad N" of its records */
 dt_status actor_appends(const char *arguments);

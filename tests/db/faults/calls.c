@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The replaced calls. Their letters: o open, c close, r read, w write, s fsync, d fdatasync, n rename, l link,
- * u unlink, m mkdir, t ftruncate, i what only asks. Files opened by fopen and folders read are not seen. */
+/* The replaced calls. Their letters: o open, c close, r read, w write, s fsync, d fdatasync, n
+ * rename, l link, u unlink, m mkdir, t ftruncate, i what only asks. Files opened by fopen and
+ * folders read are not seen. */
 #include "tests/db/faults/shim_int.h"
 
 #include <errno.h>

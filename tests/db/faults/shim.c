@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls are made by syscall(): nothing has to be looked up in libc. Which file a descriptor stands for is asked of
- * /proc each time, so neither a dup nor a fork is to be followed. Nothing here allocates: malloc is replaced, too. */
+/* The calls are made by syscall(): nothing has to be looked up in libc. Which file a descriptor
+ * stands for is asked of /proc each time, so neither a dup nor a fork is to be followed. Nothing
+ * here allocates: malloc is replaced, too. */
 #include "tests/db/faults/shim_int.h"
 
 #include <errno.h>
@@ -44,7 +45,8 @@ static struct {
     enum mode mode;
     int error;
     bool
-        /* allocations count from the first call on a file of ours, to skip those of libraries at their start */
+        /* allocations count from the first call on a file of ours, to skip those of
+         * libraries at their start */
         later;
     bool now; /* the call that is being made is a chosen one */
 } armed;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* shim - the calls of a program on the files below one folder, counted, and some of them made to fail
+/* shim - the calls of a program on the files below one folder, counted, and some
+ * of them made to fail
  *
- * A shared library in front of libc: the actor is linked with it, other programs use it by LD_PRELOAD. Only calls on
- * files below $FAULT_ROOT count, so call n is the same one in every run. dt_fault_arm, or in other programs $FAULT,
- * selects the fault:
+ * A shared library in front of libc: the actor is linked with it, other programs use it by
+ * LD_PRELOAD. Only calls on files below $FAULT_ROOT count, so call n is the same one in every run.
+ * dt_fault_arm, or in other programs $FAULT, selects the fault:
  *
  *     "0"               nothing, they are only counted
  *     "N MODE"          call N, counted from 1
@@ -16,8 +17,8 @@
  *     EIO ENOSPC EDQUOT EROFS EINTR   the call is not made and fails (a close is made); EINTR "ever" is 64 in a row
  *     memory                          call N of malloc, calloc, realloc returns NULL instead
  *
- * $FAULT_LOG is a file that gets a line for each change, for power.py; $FAULT_SHARED one that holds the counters, which
- * outlive a killed process.
+ * $FAULT_LOG is a file that gets a line for each change, for power.py; $FAULT_SHARED one that holds
+ * the counters, which outlive a killed process.
  */
 #ifndef DT_TESTS_DB_FAULTS_SHIM_H
 #define DT_TESTS_DB_FAULTS_SHIM_H

@@ -11,7 +11,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Around each call on a file of ours. enter: false with errno when it is not to be made. leave: may not return. */
+/* Around each call on a file of ours. enter: false with errno when it is not to be made.
+ * leave: may not return. */
 bool shim_enter(char kind);
 void shim_leave(void);
 

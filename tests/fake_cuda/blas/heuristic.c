@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Which products there are algorithms for, and which: five ranks that differ in workspace, alignment and the order of their
- * sums, as real ones do. DITTUNE_FAKE_CUDA lt=... leaves out what a version of the library may not have: nobatch (strided batches),
- * noepilogue, nothing; one: all ranks but the first. Words may be joined by +, also with those of matmul.c. */
+/* Which products there are algorithms for, and which: five ranks that differ in workspace,
+ * alignment and the order of their sums, as real ones do. DITTUNE_FAKE_CUDA lt=... leaves out what
+ * a version of the library may not have: nobatch (strided batches), noepilogue, nothing; one: all
+ * ranks but the first. Words may be joined by +, also with those of matmul.c. */
 #include "tests/fake_cuda/blas/lt_int.h"
 
 #include <string.h>

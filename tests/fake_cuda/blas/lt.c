@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* cuBLASLt's descriptions: created, set and destroyed. An attribute that is not in the fake is a complaint, not a guess. */
+/* cuBLASLt's descriptions: created, set and destroyed. An attribute that is not in the fake is a
+ * complaint, not a guess. */
 #include "tests/fake_cuda/blas/lt_int.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Every call needs a device, as the real library does; faults name the function and give its code. */
+/* Every call needs a device, as the real library does; faults name the
+ * function and give its code. */
 cublasStatus_t lt_enter(const char *name)
 {
     int count = 0;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* D = epilogue(alpha op(A) op(B) + beta C), by float32 products of OpenBLAS. What the real library leaves unchecked is checked:
- * every matrix lies in one block of the device, at multiples of what the algorithm was found for.
+/* D = epilogue(alpha op(A) op(B) + beta C), by float32 products of OpenBLAS. What the real library
+ * leaves unchecked is checked: every matrix lies in one block of the device, at multiples of what
+ * the algorithm was found for.
  *
- * DITTUNE_FAKE_CUDA lt=bestN: by the clock of events, products of other ranks take ten seconds; lt=coldN: so they do when the weight is
- * another one than a product before has read, and those of rank N when it is the same. lt=refuseN: the heuristics propose rank N,
- * and it is refused here; lt=refuseepilogue: so is every rank with an epilogue. */
+ * DITTUNE_FAKE_CUDA lt=bestN: by the clock of events, products of other ranks take ten seconds;
+ * lt=coldN: so they do when the weight is another one than a product before has read, and those of
+ * rank N when it is the same. lt=refuseN: the heuristics propose rank N, and it is refused here;
+ * lt=refuseepilogue: so is every rank with an epilogue. */
 #include "tests/fake_cuda/blas/lt_int.h"
 
 #include <cblas.h>
@@ -99,7 +101,8 @@ static float *rows_of(const void *at, const struct lt_layout *layout, bool trans
     return out;
 }
 
-/* With tanh.approx.f32's relative error of up to 2^-11 (PTX ISA), as cuBLASLt 13.1 has it for outputs of any type. */
+/* With tanh.approx.f32's relative error of up to 2^-11 (PTX ISA), as cuBLASLt 13.1 has it for
+ * outputs of any type. */
 static float approximate_gelu(float x)
 {
     float exact = tanhf(0.7978845608028654f * (x + 0.044715f * x * x * x)), cut;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Posting: what one thread posts between the outermost ncclGroupStart and ncclGroupEnd becomes one task a communicator. With a
- * communicator that does not block, a call may return ncclInProgress, and what was posted is on its stream only once
- * ncclCommGetAsyncError says ncclSuccess. */
+/* Posting: what one thread posts between the outermost ncclGroupStart and ncclGroupEnd becomes one
+ * task a communicator. With a communicator that does not block, a call may return ncclInProgress,
+ * and what was posted is on its stream only once ncclCommGetAsyncError says ncclSuccess. */
 #include "tests/fake_cuda/nccl/nccl_int.h"
 
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* nccl_int - communicators between threads and between processes
  *
- * The ranks of a communicator share a mapped file, the world: who they are, a place where all meet (init, split, windows) and a
- * mailbox for each pair of ranks. An exchange is a task on a stream, whose thread moves its pieces through the mailboxes,
- * whatever comes first; a piece says what it is, so that the other side sees when it expected another.
+ * The ranks of a communicator share a mapped file, the world: who they are, a place where all meet
+ * (init, split, windows) and a mailbox for each pair of ranks. An exchange is a task on a stream,
+ * whose thread moves its pieces through the mailboxes, whatever comes first; a piece says what it
+ * is, so that the other side sees when it expected another.
  */
 #ifndef DT_TESTS_FAKE_CUDA_NCCL_NCCL_INT_H
 #define DT_TESTS_FAKE_CUDA_NCCL_NCCL_INT_H
@@ -66,7 +67,8 @@ struct ncclComm {
 };
 
 struct world *world_open(const char *path, int size, size_t *bytes);
-/* All ranks come, each with two numbers; what must be the same. out[size][2]. False: aborted, or another thing was met. */
+/* All ranks come, each with two numbers; what must be the same. out[size][2]. False: aborted, or
+ * another thing was met. */
 bool world_meet(struct ncclComm *comm, const char *what, const int mine[2], int out[][2]);
 
 /* ---- job.c: what goes on after a call has returned */

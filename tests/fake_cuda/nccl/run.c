@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An exchange as it runs on a stream: pieces of a pair of ranks one after the other, those of different pairs as they come. */
+/* An exchange as it runs on a stream: pieces of a pair of ranks one after the other, those of
+ * different pairs as they come. */
 #include "tests/fake_cuda/nccl/nccl_int.h"
 
 #include <sched.h>
@@ -47,7 +48,8 @@ static bool same(const struct label *a, const struct label *b)
            a->type == b->type;
 }
 
-/* One slot of a piece, when the mailbox is ready: 1; 0: not yet; -1: the other side has another piece. */
+/* One slot of a piece, when the mailbox is ready: 1; 0: not yet; -1: the other
+ * side has another piece. */
 static int move(struct ncclComm *comm, struct piece *piece)
 {
     int from = piece->send ? comm->rank : piece->peer, to = piece->send ? piece->peer : comm->rank;

@@ -28,7 +28,8 @@ static void rest(void)
     nanosleep(&time, NULL);
 }
 
-/* Two rows of seats: a rank is at most one meeting ahead of another, for it waits for all before it goes to the next. */
+/* Two rows of seats: a rank is at most one meeting ahead of another, for it waits for all before
+ * it goes to the next. */
 bool world_meet(struct ncclComm *comm, const char *what, const int mine[2], int out[][2])
 {
     uint64_t serial = ++comm->met;

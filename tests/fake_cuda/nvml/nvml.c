@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The fake NVML, libnvidia-ml-fake.so: DITTUNE_NVML names it. Written from nvml.h's signatures; it shares nothing with
- * kernels/nvml.c.
+/* The fake NVML, libnvidia-ml-fake.so: DITTUNE_NVML names it. Written from nvml.h's signatures; it
+ * shares nothing with kernels/nvml.c.
  *
- * DITTUNE_FAKE_CUDA describes the machine (fake_cuda.h). Memory and processes are those of the box, so a process that was left
- * behind is seen. All else has a value of its own, or one of the file nvml=FILE in DITTUNE_FAKE_CUDA: lines NAME DEVICE VALUE,
- * where DEVICE is a number or * for each, and the last line that fits counts. The file is read at every call, so a test that
- * writes it changes a device under way. -1 means that the device does not have it, as a part of a device that is cut by MIG.
+ * DITTUNE_FAKE_CUDA describes the machine (fake_cuda.h). Memory and processes are those of the
+ * box, so a process that was left behind is seen. All else has a value of its own, or one of the
+ * file nvml=FILE in DITTUNE_FAKE_CUDA: lines NAME DEVICE VALUE, where DEVICE is a number or *
+ * for each, and the last line that fits counts. The file is read at every call, so a test that
+ * writes it changes a device under way. -1 means that the device does not have it, as a part of
+ * a device that is cut by MIG.
  *
  *     init * CODE                       nvmlInit_v2 returns CODE
  *     process DEVICE PID BYTES          one more process on the device; BYTES -1: not permitted
@@ -16,8 +18,9 @@
  *     ancestor * LEVEL                  what connects two devices, an nvmlGpuTopologyLevel_t
  *     NAME DEVICE VALUE                 the other names stand below, each with its own value
  *
- * With OLD it is the library of an older driver: functions have the names they had before, and some are missing. With LISTED its devices can
- * be listed, as those of a real one; without, only what knows a device's PCI bus id finds it. */
+ * With OLD it is the library of an older driver: functions have the names they had before, and some
+ * are missing. With LISTED its devices can be listed, as those of a real one; without, only what
+ * knows a device's PCI bus id finds it. */
 #include "tests/fake_cuda/machine.h"
 
 #include <stdio.h>

@@ -100,7 +100,8 @@ int dt_launch_attention(enum dt_dtype dtype, const struct dt_attention *op, void
     return (int)cudaGetLastError();
 }
 
-/* Only the names of the instances; the registers of the real ones are in the build folder, from ptxas. */
+/* Only the names of the instances; the registers of the real ones are in the
+ * build folder, from ptxas. */
 bool dt_attention_instance(int index, struct dt_attention_instance *out)
 {
     if (index < 0 || index >= (int)(ROWS * HEADS))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* State shared by the processes of one fake machine: bytes of each device used by each process, in a mapped file. Bytes
- * of a dead process are freed by the next count. */
+/* State shared by the processes of one fake machine: bytes of each device used by each process, in
+ * a mapped file. Bytes of a dead process are freed by the next count. */
 #include "tests/fake_cuda/machine.h"
 
 #include <errno.h>

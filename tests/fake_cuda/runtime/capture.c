@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Captures: what is put on a stream between begin and end becomes nodes in lanes, one lane a stream that took part. */
+/* Captures: what is put on a stream between begin and end becomes nodes in lanes, one lane a
+ * stream that took part. */
 #include "tests/fake_cuda/fake_cuda_int.h"
 
 #include <stdlib.h>
@@ -150,7 +151,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, enum cudaStreamCaptureMo
     return fake_leave(error);
 }
 
-/* All nodes are before the end of the origin stream: walks from its last node back over waits and records. */
+/* All nodes are before the end of the origin stream: walks from its last node back
+ * over waits and records. */
 static bool joined(const struct fake_nodes *nodes)
 {
     int covered[LANES] = {nodes->count}; /* nodes of a lane before this index are before the end */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies and fills. From pageable memory what is copied is what was there at the call; from pinned memory it is what is there
- * when the stream gets to it. To pageable memory a copy is waited for. */
+/* Copies and fills. From pageable memory what is copied is what was there at the call; from pinned
+ * memory it is what is there when the stream gets to it. To pageable memory
+ * a copy is waited for. */
 #include "tests/fake_cuda/fake_cuda_int.h"
 
 #include <stdlib.h>

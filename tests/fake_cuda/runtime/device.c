@@ -29,8 +29,8 @@ void fake_unlock(void)
     pthread_mutex_unlock(&mutex);
 }
 
-/* A child of a process that has used its devices has none. It is forked with the mutex held by who forks: no stream's thread, which
- * the child has not, can hold it for ever. */
+/* A child of a process that has used its devices has none. It is forked with the mutex held by who
+ * forks: no stream's thread, which the child has not, can hold it for ever. */
 static void in_child(void)
 {
     forked = started;

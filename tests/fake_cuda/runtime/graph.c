@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs: a launch puts one item on a stream. When it runs, the lanes but the first go to streams of the graph's own, with new
- * points for what joins them, and the item ends when all have. */
+/* Graphs: a launch puts one item on a stream. When it runs, the lanes but the first go to streams
+ * of the graph's own, with new points for what joins them, and the item ends when all have. */
 #include "tests/fake_cuda/fake_cuda_int.h"
 
 #include <stdlib.h>

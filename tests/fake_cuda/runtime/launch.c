@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The launchers of kernels/cuda/launch.h: a copy of the arguments is queued; when it runs, its addresses become those that the
- * streams may use (all bytes of each must lie in one block of the stream's device) and the CPU back end computes. */
+/* The launchers of kernels/cuda/launch.h: a copy of the arguments is queued; when it runs, its
+ * addresses become those that the streams may use (all bytes of each must lie in one block of the
+ * stream's device) and the CPU back end computes. */
 #include "tests/fake_cuda/fake_cuda_int.h"
 
 #include "kernels/cuda/launch.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Device memory: a memfd a device, mapped twice. The host knows addresses of a mapping it may not touch; what runs on streams
- * uses the other, of which only the pages of blocks can be touched. A block ends (rounded to 256 bytes) where its pages end,
- * and a page that can not be touched follows. */
+/* Device memory: a memfd a device, mapped twice. The host knows addresses of a mapping it
+ * may not touch; what runs on streams uses the other, of which only the pages of blocks can
+ * be touched. A block ends (rounded to 256 bytes) where its pages end, and a page that can
+ * not be touched follows. */
 #include "tests/fake_cuda/fake_cuda_int.h"
 
 #include <fcntl.h>
@@ -78,7 +79,8 @@ static void add(struct fake_device *device, size_t bytes, int sign)
         device->small += sign * size;
 }
 
-/* The first gap from the hint on, then from the start: what was freed stays unused as long as may be. */
+/* The first gap from the hint on, then from the start: what was freed stays
+ * unused as long as may be. */
 static char *find_gap(struct fake_device *device, size_t length, struct fake_block ***link)
 {
     for (int turn = 0; turn < 2; turn++) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The machine's settings, planted faults, and complaints.
  *
- * fault=WHAT,at=N,do=ACT,code=C,rank=R,ms=M,once,always: WHAT is a function's name (it returns C and does nothing), `launch`
- * (the N-th task of a device fails: C is then sticky) or `exchange` (the N-th exchange a rank posts: delay, drop, error, hang,
- * corrupt), or `any` (the N-th call of any function). ncclCommAbort knows do=hang. at=0 means each call. */
+ * fault=WHAT,at=N,do=ACT,code=C,rank=R,ms=M,once,always: WHAT is a function's name (it returns C
+ * and does nothing), `launch` (the N-th task of a device fails: C is then sticky) or `exchange`
+ * (the N-th exchange a rank posts: delay, drop, error, hang, corrupt), or `any` (the N-th call of
+ * any function). ncclCommAbort knows do=hang. at=0 means each call. */
 #include "tests/fake_cuda/fake_cuda.h"
 #include "tests/fake_cuda/machine.h"
 

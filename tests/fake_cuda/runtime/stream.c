@@ -58,7 +58,8 @@ void fake_item_free(struct fake_item *item)
     free(item);
 }
 
-/* splitmix64 (Steele, Lea and Flood 2014): one item in four is late by up to fake_settings.delay_us. */
+/* splitmix64 (Steele, Lea and Flood 2014): one item in four is late by up to
+ * fake_settings.delay_us. */
 void fake_random_delay(uint64_t *random)
 {
     uint64_t z = (*random += 0x9e3779b97f4a7c15u);
@@ -264,7 +265,8 @@ cudaError_t fake_put(cudaStream_t handle, enum fake_kind kind, const struct fake
     return error;
 }
 
-/* Until what was queued by now is done, of a stream or of all; a device that is lost is not waited for. */
+/* Until what was queued by now is done, of a stream or of all; a device that is
+ * lost is not waited for. */
 cudaError_t fake_wait_idle(struct fake_device *device, struct CUstream_st *stream)
 {
     for (;;) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cuda_bf16.h - bfloat16 as the kernels use it, for the emulator: 16 bits, conversions round to nearest, ties to even */
+/* cuda_bf16.h - bfloat16 as the kernels use it, for the emulator: 16 bits, conversions round to
+ * nearest, ties to even */
 #ifndef DT_TESTS_KERNEL_EMULATOR_CUDA_BF16_H
 #define DT_TESTS_KERNEL_EMULATOR_CUDA_BF16_H
 

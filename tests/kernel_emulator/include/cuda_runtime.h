@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* cuda_runtime.h - what kernels/cuda uses of CUDA C++, for the emulator (tests/kernel_emulator/emulator.h): this file and
- * cuda_bf16.h stand before the toolkit's. Lines of barriers and warp-wide instructions are passed on, so that lanes that
- * wait at different ones are found. */
+/* cuda_runtime.h - what kernels/cuda uses of CUDA C++, for the emulator
+ * (tests/kernel_emulator/emulator.h): this file and cuda_bf16.h stand before the toolkit's.
+ * Lines of barriers and warp-wide instructions are passed on, so that lanes that wait at
+ * different ones are found. */
 #ifndef DT_TESTS_KERNEL_EMULATOR_CUDA_RUNTIME_H
 #define DT_TESTS_KERNEL_EMULATOR_CUDA_RUNTIME_H
 
@@ -210,12 +211,14 @@ static inline size_t __cvta_generic_to_shared(const void *at)
     return emu_shared_number(at);
 }
 
-/* Arithmetic. The approximate functions have the library's accuracy here; bounds in tests must not count on it. */
+/* Arithmetic. The approximate functions have the library's accuracy here; bounds in tests
+ * must not count on it. */
 template <class T> static inline T __ldg(const T *at)
 {
     return *at;
 }
-/* The exponentials of a kernel's library: the host's, off by emu_exponentials units in the last place. */
+/* The exponentials of a kernel's library: the host's, off by emu_exponentials
+ * units in the last place. */
 extern "C" int emu_exponentials;
 static inline float emu_expf(float x)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One list of messages under one lock serves every comm: a message is matched by comm, number of the call on that comm,
- * source and destination. Slow and plain: tests exchange kilobytes. */
+/* One list of messages under one lock serves every comm: a message is matched by comm, number of
+ * the call on that comm, source and destination. Slow and plain: tests exchange kilobytes. */
 #include "kernels/comm/comm_int.h"
 #include "tests/kernels/fake_ranks/fake_int.h"
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* fake - ranks that are threads of one process, with a virtual clock and planted faults, for tests
  *
- * Exchanges move real data. Each rank has a virtual clock: a computation (note) advances it by compute_ns; an exchange
- * that the last partner posted at t is complete at t + delay_ns, and waiting for it advances the clock to then. So
- * tests see exactly how much of an exchange is hidden behind a computation, on any machine.
+ * Exchanges move real data. Each rank has a virtual clock: a computation (note) advances it by
+ * compute_ns; an exchange that the last partner posted at t is complete at t + delay_ns, and
+ * waiting for it advances the clock to then. So tests see exactly how much of an exchange is hidden
+ * behind a computation, on any machine.
  *
  *     dt_fake_new(4, &(struct dt_fake_options){.delay_ns = 5000000}, &fake);
  *     dt_fake_run(fake, body, arg, statuses);       -- body(dt_fake_comm(fake, rank), arg) on a thread a rank
  *     dt_fake_log(fake, 0)                          -- "post 0;attention 0;wait 0;..."
  *
- * Exchanges (alltoall, shift and exchange) are counted from 0 on each rank. When one fails, every later wait of every
- * rank fails, too, so no test hangs.
+ * Exchanges (alltoall, shift and exchange) are counted from 0 on each rank. When one fails, every
+ * later wait of every rank fails, too, so no test hangs.
  */
 #ifndef DT_TESTS_KERNELS_FAKE_RANKS_FAKE_H
 #define DT_TESTS_KERNELS_FAKE_RANKS_FAKE_H
@@ -42,12 +43,14 @@ void dt_fake_free(struct dt_fake *fake);
 /* The comm of all ranks as `rank` sees it; borrowed. */
 struct dt_comm *dt_fake_comm(struct dt_fake *fake, int rank);
 
-/* Runs body on one thread per rank and waits for all; statuses[ranks] may be NULL. The first error, or DT_OK. */
+/* Runs body on one thread per rank and waits for all; statuses[ranks] may be NULL. The
+ * first error, or DT_OK. */
 dt_status dt_fake_run(struct dt_fake *fake, dt_status (*body)(struct dt_comm *comm, void *arg),
                       void *arg, dt_status statuses[]) DT_MUST_CHECK;
 
 const char *dt_fake_log(const struct dt_fake *fake, int rank); /* "" when nothing happened */
-/* Log of posts: "<comm, 16 hex digits> <op> <bytes>;" each, with bytes only where they must be equal on all ranks. */
+/* Log of posts: "<comm, 16 hex digits> <op> <bytes>;" each, with bytes only where they must
+ * be equal on all ranks. */
 const char *dt_fake_order(const struct dt_fake *fake, int rank);
 int dt_fake_exchanges(const struct dt_fake *fake, int rank);      /* posted so far */
 int64_t dt_fake_clock_ns(const struct dt_fake *fake, int rank);   /* virtual */

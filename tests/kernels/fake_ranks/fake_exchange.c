@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every exchange is a list of pieces. A planted fault corrupts the pieces of a rank before any other rank can take
- * them. */
+/* Every exchange is a list of pieces. A planted fault corrupts the pieces of a rank before any
+ * other rank can take them. */
 #include "tests/kernels/fake_ranks/fake_int.h"
 
 #include <stdlib.h>
@@ -139,7 +139,8 @@ dt_status dt_fake_shift(struct dt_comm *comm, const void *send, void *recv, size
     return post(comm, &(struct dt_pieces){&to, &from, 1, 1}, request);
 }
 
-/* Sizes may differ between the ranks of an exchange; the sizes of each pair are compared on receipt. */
+/* Sizes may differ between the ranks of an exchange; the sizes of each pair are
+ * compared on receipt. */
 dt_status dt_fake_exchange(struct dt_comm *comm, const struct dt_pieces *pieces,
                            struct dt_request *request)
 {

@@ -57,8 +57,8 @@ struct dt_fake {
 
 extern const struct dt_comm_ops dt_comm_fake_ops;
 
-/* put adds the i-th message of a call between two ranks; take waits for it, for at most ten minutes. DT_ETIMEOUT when
- * it was lost, or an exchange or a rank failed elsewhere. */
+/* put adds the i-th message of a call between two ranks; take waits for it, for at most ten
+ * minutes. DT_ETIMEOUT when it was lost, or an exchange or a rank failed elsewhere. */
 dt_status dt_fake_put(const struct dt_fake_seat *seat, uint64_t call, int index,
                       const struct dt_message *piece) DT_MUST_CHECK;
 dt_status dt_fake_take(const struct dt_fake_seat *seat, uint64_t call, int index, int from,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* fault - a comm with one planted fault
  *
- * Wraps another comm, and every comm split from it, and on one rank makes one exchange faulty (an alltoall or a shift
- * among two ranks or more, counted from 1 over all these comms):
+ * Wraps another comm, and every comm split from it, and on one rank makes one exchange faulty (an
+ * alltoall or a shift among two ranks or more, counted from 1 over all these comms):
  *
  *     flip:rank=1:exchange=5:element=100    negates one received float
  *     crash:rank=1:exchange=5               raises SIGSEGV

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ptx - the host's twin of kernels/cuda/ptx.cuh: the same functions, from the PTX ISA's description of each instruction
+/* ptx - the host's twin of kernels/cuda/ptx.cuh: the same functions, from the PTX ISA's
+ * description of each instruction
  *
  * What is wide (mma, ldmatrix, shuffles, cp.async) is in tests/kernel_emulator/warp.cpp.
  */
