@@ -184,7 +184,7 @@ static bool at_most(int k, int n, double p)
     return k <= n * p + 3 * sqrt(n * p * (1 - p));
 }
 
-static const double noises[] = {0.005, 0.01, 0.02, 0.03, 0.05};
+static const double noises[] = {0.005, 0.01, 0.02, 0.03, 0.05, 0.1};
 #define NOISES (int)(sizeof noises / sizeof noises[0])
 #define QUIET  4 /* noises that must be judged right: up to 3 % */
 
