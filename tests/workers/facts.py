@@ -114,6 +114,19 @@ def named():
             and space["derived"] == {"attention": "xfuser, X"}, space)
 
 
+def needed():
+    """A value whose package is not installed is left out."""
+    def attention():
+        space, _ = made("diffusers", "tiny-flux", True, "bfloat16", 4)
+        return next(axis["values"] for axis in space["parameters"] if axis["name"] == "attention")
+
+    without = attention()
+    t.write("flash_attn_3.py", "")
+    sys.path.insert(0, str(t.path))
+    t.check("FlashAttention-3 is searched where it is installed", "_flash_3" not in without and attention() == [*without, "_flash_3"], (without, attention()))
+    sys.path.remove(str(t.path))
+
+
 def settings():
     """What is not a layout: on GPUs, and, where weights do not fit, how they are streamed or split, with the rule that asks for it."""
     for engine, model, fit, tight in (
@@ -238,6 +251,7 @@ def one_place():
 taken()
 passes()
 named()
+needed()
 settings()
 defaults()
 told()

@@ -86,7 +86,8 @@ def values(card, job, texts, here, devices, cores, device_mib=MEMORY_UNKNOWN, co
 
 def axis_values(file, row, degrees, known, own):
     """The values of a row of `axes`, the default first but for threads; own: the engine's choice at
-    run time; `most`: the name of the largest. None: what the row lifts is in no plan's way."""
+    run time; `most`: the name of the largest; `needs`: of a value, the package without which it is left
+    out. None: what the row lifts is in no plan's way."""
     if row.get("role") == "threads":
         fewer = [degree for degree in file["worker"]["degrees"] if degree < known["cores"]]
         return sorted({1, known["cores"], *fewer})
@@ -96,7 +97,10 @@ def axis_values(file, row, degrees, known, own):
         return [*file["choices"][row["name"]]["values"][:1], *modes] if modes else []
     listed = row.get("values", degrees)
     if isinstance(listed[0], str):
-        return list(dict.fromkeys([*own, *listed]))
+        needs = row.get("needs", {})
+        here = [value for value in listed
+                if value not in needs or importlib.util.find_spec(needs[value])]
+        return list(dict.fromkeys([*own, *here]))
     most = min(degrees[-1], known[row["most"]] if "most" in row else degrees[-1])
     return [value for value in listed if value <= most]
 
