@@ -99,7 +99,7 @@ ELSEWHERE = (
     (r"cmake --preset", "test.sh and tests/tools/cuda_toolkit.sh; with FA3: tests/tools/fa3.sh"),
     (r"cmake --install|^cc ", "tests/api/install.py"),
     (r"\./quickstart\.sh", "by hand: it installs packages"),
-    (r"tools/gpu-", "tests/tools/gpu_check.sh; on a GPU by hand"),
+    (r"tools/gpu-|pip download", "tests/tools/gpu_check.sh; on a GPU by hand"),
     (r"tools/mutate\.py", "tests/tools/mutations.py"),
     (r"pip install|python3 -m venv|export PATH", "whoever makes $DITTUNE_ENGINES"),
     (r"tools/wheel\.sh|pip wheel", "by hand: they need the network, and the first is for root"),
