@@ -26,7 +26,8 @@ static const json_t *hard_of(const json_t *entry)
     return json_object_get(json_object_get(entry, "fingerprint"), "hard");
 }
 
-/* The depth is limited; of key and fingerprint, which are compared and printed, the strings, too. */
+/* The depth is limited; of key and fingerprint, which are compared and
+ * printed, the strings, too. */
 static dt_status values_check(const json_t *value, const char *what, int depth, bool strings)
 {
     const char *key;

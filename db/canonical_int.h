@@ -11,7 +11,8 @@
 
 #include "base/json.h"
 
-/* Appends the text. DT_EUSAGE when value is nested deeper than DT_JSON_MAX_DEPTH levels; DT_ENOMEM. */
+/* Appends the text. DT_EUSAGE when value is nested deeper than
+ * DT_JSON_MAX_DEPTH levels; DT_ENOMEM. */
 dt_status dt_canonical_add(const json_t *value, struct dt_text *text) DT_MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* CRC-32C (Castagnoli, Brauer, Herrmann 1993), reflected, eight bytes at a time: slicing by 8 (Kounavis, Berry 2008),
- * or the instruction of x86-64 (SSE 4.2) and most ARMv8. A look-up checks the whole store, megabytes, before it reads a
- * line. */
+/* CRC-32C (Castagnoli, Brauer, Herrmann 1993), reflected, eight bytes at a time: slicing by 8
+ * (Kounavis, Berry 2008), or the instruction of x86-64 (SSE 4.2) and most ARMv8. A look-up checks
+ * the whole store, megabytes, before it reads a line. */
 #include "db/crc32c_int.h"
 #include "db/journal.h"
 
@@ -13,7 +13,8 @@
 
 static uint32_t table[8][256]; /* table[k]: of a byte with k bytes of 0 behind it */
 
-/* Before main, or when the library is loaded: no thread can meet it half filled, and libdittune needs no library of threads. */
+/* Before main, or when the library is loaded: no thread can meet it half filled, and libdittune
+ * needs no library of threads. */
 __attribute__((constructor)) static void fill(void)
 {
     for (uint32_t byte = 0; byte < 256; byte++) {
@@ -63,8 +64,8 @@ static bool has_instruction(void)
 }
 #elif defined(__aarch64__) && defined(__ORDER_LITTLE_ENDIAN__) &&                                  \
     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-/* In assembler, since with some compilers <arm_acle.h> has it only when the whole source is compiled for such a
- * processor. */
+/* In assembler, since with some compilers <arm_acle.h> has it only when the whole source is
+ * compiled for such a processor. */
 static uint32_t by_instruction(uint32_t crc, const unsigned char *at, size_t size)
 {
     uint64_t word;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* file - file operations for the store and the journal, relative to an open directory
  *
- * Sentences name path (for people); the calls use the descriptor, so renaming the directory meanwhile does no harm.
- * Every descriptor is close-on-exec and above 2: a program with a closed stderr must not print into the store.
+ * Sentences name path (for people); the calls use the descriptor, so renaming the directory
+ * meanwhile does no harm. Every descriptor is close-on-exec and above 2: a program with a closed
+ * stderr must not print into the store.
  */
 #ifndef DT_DB_FILE_INT_H
 #define DT_DB_FILE_INT_H
@@ -33,27 +34,29 @@ const char *dt_file_network(uint32_t magic);
 /* DT_EUSAGE when the open directory is on one of them. */
 dt_status dt_file_refuse_network(int directory, const char *path) DT_MUST_CHECK;
 
-/* Appends the whole file to text; *there is false with DT_OK for a missing file. DT_EIO also for anything but a regular
- * file. Of a file larger than `most` bytes only a part is read: text->size shows that it is too large. */
+/* Appends the whole file to text; *there is false with DT_OK for a missing file. DT_EIO also for
+ * anything but a regular file. Of a file larger than `most` bytes only a part is read: text->size
+ * shows that it is too large. */
 dt_status dt_file_read(int directory, const char *path, const char *name, size_t most,
                        struct dt_text *text, bool *there) DT_MUST_CHECK;
 
-/* Writes and syncs a new file with a unique name that starts with '.'; temp gets its name. Leaves nothing behind on
- * failure. */
+/* Writes and syncs a new file with a unique name that starts with '.'; temp gets its name. Leaves
+ * nothing behind on failure. */
 #define DT_FILE_TEMP_SIZE 64
 dt_status dt_file_write_temp(int directory, const char *path, const struct dt_text *text,
                              char temp[DT_FILE_TEMP_SIZE]) DT_MUST_CHECK;
 
-/* Removes files of killed writers: names of dt_file_write_temp whose process has ended, or that are older than a
- * minute. The caller holds the lock. Never fails. */
+/* Removes files of killed writers: names of dt_file_write_temp whose process has ended, or that are
+ * older than a minute. The caller holds the lock. Never fails. */
 void dt_file_sweep(int directory);
 
 /* fsync; DT_EIO. A failure is final: the caller must discard the file. */
 dt_status dt_file_sync(int fd, const char *path, const char *name) DT_MUST_CHECK;
 dt_status dt_file_sync_directory(int fd, const char *path) DT_MUST_CHECK;
 
-/* Takes the lock file of the directory for this open description: released by unlock, or by the kernel when the process
- * and all children it forked without exec have ended. Polls for wait_ns; DT_ELOCK after. */
+/* Takes the lock file of the directory for this open description: released by unlock, or by the
+ * kernel when the process and all children it forked without exec have ended. Polls for
+ * wait_ns; DT_ELOCK after. */
 dt_status dt_file_lock(int directory, const char *path, int64_t wait_ns, int *fd) DT_MUST_CHECK;
 void dt_file_unlock(int fd);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* journal - a session's log: one record a line, safe against a torn end
  *
- * A record is "\n" + compact JSON + "\n" (newline first, so a torn tail never spoils the next record), one write() with
- * O_APPEND and one fdatasync. dt_journal_add adds "v", "seq", "run", "t_wall_ns", "t_mono_ns" and, last, "crc": CRC-32C
- * (Castagnoli), eight hex digits, of the bytes before `,"crc"`.
+ * A record is "\n" + compact JSON + "\n" (newline first, so a torn tail never spoils the next
+ * record), one write() with O_APPEND and one fdatasync. dt_journal_add adds "v", "seq", "run",
+ * "t_wall_ns", "t_mono_ns" and, last, "crc": CRC-32C (Castagnoli), eight hex digits, of the
+ * bytes before `,"crc"`.
  */
 #ifndef DT_DB_JOURNAL_H
 #define DT_DB_JOURNAL_H
@@ -19,17 +20,20 @@ struct dt_journal;
 
 /* Creates directory/runs/<id>.jsonl; id is time, pid and random. */
 dt_status dt_journal_open(const char *directory, struct dt_journal **journal) DT_MUST_CHECK;
-/* A file of any name, which is replaced when the journal is saved before it is closed (base/replace.h). */
+/* A file of any name, which is replaced when the journal is saved before it is
+ * closed (base/replace.h). */
 dt_status dt_journal_create(const char *path, struct dt_journal **journal) DT_MUST_CHECK;
 /* DT_EIO; DT_FAILED: there is no record in it, or one could not be written. */
 dt_status dt_journal_save(struct dt_journal *journal) DT_MUST_CHECK;
 /* Borrowed: <id> of its name, and the path of its file. */
 const char *dt_journal_id(const struct dt_journal *journal);
 const char *dt_journal_path(const struct dt_journal *journal);
-/* (optional) Called with each record that a journal of this program has written, without its newlines. */
+/* (optional) Called with each record that a journal of this program has written,
+ * without its newlines. */
 extern void (*dt_journal_added)(const char *record, size_t size);
 
-/* kind: "session", "trial", "final", "best", "end", ...; record is borrowed, its fields are kept. */
+/* kind: "session", "trial", "final", "best", "end", ...; record is borrowed,
+ * its fields are kept. */
 dt_status dt_journal_add(struct dt_journal *journal, const char *kind,
                          const json_t *record) DT_MUST_CHECK;
 /* A file of dt_journal_create that was not saved is removed. NULL is fine. */

@@ -25,7 +25,8 @@ static bool is_named(const struct dt_journals *runs, const char *name)
                                 : size > end && strcmp(name + size - end, SUFFIX) == 0;
 }
 
-/* Names are a second, a process and a random number: within a second process 9998 is before 10002. */
+/* Names are a second, a process and a random number: within a second process
+ * 9998 is before 10002. */
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
     return strverscmp((*a)->d_name, (*b)->d_name);

@@ -21,7 +21,8 @@ struct dt_journals {
     const char *since;     /* a time as names begin: older journals are left out; NULL: none is */
     const char *prefix;    /* instead of journals: files beside runs/ whose names begin so; NULL */
     bool oldest_first;     /* the other way round */
-    /* DT_EIO: the folder is there, and cannot be read; any but DT_OK, also the caller's, ends the walk */
+    /* DT_EIO: the folder is there, and cannot be read; any but DT_OK, also the
+     * caller's, ends the walk */
     dt_status status;
     const char *path;      /* the current file's, borrowed until the next call */
     const char *name;      /* the file's name, in its path */
@@ -35,8 +36,8 @@ struct dt_journals {
 #define DT_JOURNALS_TIME 16 /* bytes of a journal's name that are a time: "20261124T004824Z" */
 
 bool dt_journals_next(struct dt_journals *runs) DT_MUST_CHECK;
-/* The current file is regular and no link, and its name has only plain letters, as those of a store. False, and the walk
- * ends: it cannot be looked at (DT_EIO). */
+/* The current file is regular and no link, and its name has only plain letters, as those of a
+ * store. False, and the walk ends: it cannot be looked at (DT_EIO). */
 bool dt_journals_ours(struct dt_journals *runs) DT_MUST_CHECK;
 /* Ends the walk, at any time; returns its status. */
 dt_status dt_journals_end(struct dt_journals *runs) DT_MUST_CHECK;
@@ -49,8 +50,8 @@ struct dt_outline {
     char kind[16]; /* its first record's: "session", "check", "run", ..; "": there is none */
     char id[64];   /* the session's; "": there is none, and the fields below are not set */
     json_t *key, *fingerprint; /* owned; NULL: the record has none */
-    json_t *
-        worker; /* the starter of its ranks: engine or program, arguments; owned; NULL: it has none */
+    /* the starter of its ranks: engine or program, arguments; owned; NULL: it has none */
+    json_t *worker;
     char list[64];       /* the list of works that the session belongs to; "": to none */
     int64_t work, works; /* its place there */
     int64_t began_ns;    /* wall clock */
@@ -70,11 +71,11 @@ struct dt_outline {
 
 #define DT_JOURNAL_VERSION 1
 
-/* A journal of the store is a file of its own: a link may lead to one that its owner did not put there, and is refused.
- * DT_EIO, DT_ENOMEM; the caller frees *outline, also after an error. */
+/* A journal of the store is a file of its own: a link may lead to one that its owner did not put
+ * there, and is refused. DT_EIO, DT_ENOMEM; the caller frees *outline, also after an error. */
 dt_status dt_outline_read(const char *path, struct dt_outline *outline) DT_MUST_CHECK;
-/* Reads the first record only, which sets the fields down to budget_ns; a journal that cannot be read has none.
- * The caller frees *outline. */
+/* Reads the first record only, which sets the fields down to budget_ns; a journal that cannot be
+ * read has none. The caller frees *outline. */
 void dt_outline_first(const char *path, struct dt_outline *outline);
 void dt_outline_fini(struct dt_outline *outline);
 /* It ended with a result that is not provisional. */

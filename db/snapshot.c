@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An entry's tree is published by compare-and-exchange: two threads that ask for it first at the same time both parse it,
- * and one of the trees is thrown away. */
+/* An entry's tree is published by compare-and-exchange: two threads that ask for it first at the
+ * same time both parse it, and one of the trees is thrown away. */
 #include "db/snapshot.h"
 
 #include "base/read.h"
@@ -88,8 +88,8 @@ static dt_status backup_load(int fd, struct part *part, struct dt_text *because)
     return dt_text_status(because);
 }
 
-/* The folder where best.json is when it is a link to a file of that name: a ConfigMap is mounted as links into a
- * folder that changes. */
+/* The folder where best.json is when it is a link to a file of that name: a ConfigMap is mounted as
+ * links into a folder that changes. */
 static char *linked_folder(const struct part *part)
 {
     struct stat info;

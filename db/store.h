@@ -38,8 +38,9 @@ dt_status dt_store_warnings(const char *directory, struct dt_text *out) DT_MUST_
  * or (then the sentence says so) is the new one but may not survive a loss of power. */
 dt_status dt_store_put(const char *directory, json_t *entry) DT_MUST_CHECK;
 
-/* The same, where no entry with better evidence is in its place (dt_stored_evidence); what there is comes back in *kept, a new
- * reference, and NULL: the entry was stored. Nothing is written between the look and the change. */
+/* The same, where no entry with better evidence is in its place (dt_stored_evidence); what there is
+ * comes back in *kept, a new reference, and NULL: the entry was stored. Nothing is written between
+ * the look and the change. */
 dt_status dt_store_offer(const char *directory, json_t *entry, json_t **kept) DT_MUST_CHECK;
 
 /* *entry is a new reference, or NULL with DT_OK when nothing matches key and hard exactly. Never

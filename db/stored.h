@@ -4,7 +4,8 @@
  *     struct dt_stored_entry entry;
  *     dt_record_read(&dt_record_stored_entry, json, &entry);    -- borrows from json
  *
- * Fields unknown to this version are in the JSON only: to change an entry, change a copy of the JSON.
+ * Fields unknown to this version are in the JSON only: to change an entry,
+ * change a copy of the JSON.
  */
 #ifndef DT_DB_STORED_H
 #define DT_DB_STORED_H
@@ -36,23 +37,27 @@ enum dt_verdict {
     DT_VERDICTS
 };
 const char *dt_verdict_text(enum dt_verdict verdict);
-/* The verdict of a text that a session wrote; DT_VERDICT_NONE: there is none, or this version does not know it. */
+/* The verdict of a text that a session wrote; DT_VERDICT_NONE: there is none, or this
+ * version does not know it. */
 enum dt_verdict dt_verdict_of(const char *text);
-/* A clause that says why it decided nothing, so that it replaces no entry that did; NULL: it decided. */
+/* A clause that says why it decided nothing, so that it replaces no entry that
+ * did; NULL: it decided. */
 const char *dt_verdict_why(enum dt_verdict verdict);
 bool dt_verdict_provisional(enum dt_verdict verdict);
 
-/* Which of two entries of one question has the better evidence, whoever writes, merges or rebuilds a store: above 0 the first, below 0
- * the second. A decided one; of two that are provisional, of one space, and measured with the same versions, where no check has judged one
- * the one of more plans, then of more sets of fresh processes. 0: neither, and the newer one stays. */
+/* Which of two entries of one question has the better evidence, whoever writes, merges or rebuilds
+ * a store: above 0 the first, below 0 the second. A decided one; of two that are provisional, of
+ * one space, and measured with the same versions, where no check has judged one the one of more
+ * plans, then of more sets of fresh processes. 0: neither, and the newer one stays. */
 int dt_stored_evidence(const struct dt_stored_entry *one, const struct dt_stored_entry *other);
 
-/* A field of a hard fingerprint that older stores lack, so that it is compared only where both sides have it: the processor's
- * family, model and stepping. */
+/* A field of a hard fingerprint that older stores lack, so that it is compared only where both
+ * sides have it: the processor's family, model and stepping. */
 #define DT_HARD_CPU "cpu"
 bool dt_stored_same_hard(const json_t *one, const json_t *other);
 
-/* Nanoseconds of a whole batch of images whose step takes step_ns; without text encoder and VAE where they are not known. */
+/* Nanoseconds of a whole batch of images whose step takes step_ns; without text encoder and VAE
+ * where they are not known. */
 int64_t dt_image_ns(const struct dt_image_time *image, int64_t step_ns, int batch);
 
 #endif

@@ -41,7 +41,9 @@ struct dt_linear_shape {
     int rows, in, out;
     enum dt_activation act;
     bool wide;
-    int choice; /* 0: the fastest of the library's proposals, measured; n: the n-th, beyond the last: the last */
+    /* 0: the fastest of the library's proposals, measured; n: the n-th,
+     * beyond the last: the last */
+    int choice;
     int groups; /* 0 and 1: none */
     int64_t group_stride;
 };

@@ -44,8 +44,8 @@ struct dt_nvml_pcie {
 
 /* Any value may be DT_NVML_UNKNOWN. Modes: 0 off, 1 on. */
 struct dt_nvml_facts {
-    struct dt_health
-        health; /* the facts that change while a plan runs; reasons: see dt_nvml_reason */
+    /* the facts that change while a plan runs; reasons: see dt_nvml_reason */
+    struct dt_health health;
     int64_t sm_mhz_max, memory_mhz_max;
     int64_t application_mhz; /* application clocks that were set */
     int64_t power_limit_mw, power_limit_default_mw;

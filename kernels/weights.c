@@ -14,8 +14,8 @@ struct dt_weights {
     const struct dt_family *family;
     char *data; /* on the device */
     int64_t bytes;
-    int64_t
-        at[]; /* each tensor's place, in bytes; only a stack's first where it is packed at once */
+    /* each tensor's place, in bytes; only a stack's first where it is packed at once */
+    int64_t at[];
 };
 
 static void seed_tensor(const struct dt_tensor *tensor, uint64_t seed, float *data)

@@ -32,7 +32,8 @@ struct dt_family_field {
 enum dt_tensor_kind {
     DT_TENSOR_PLAIN,
     DT_TENSOR_LINEAR, /* the weight of a linear layer [out, in...]; its bias is the next tensor */
-    DT_TENSOR_STACKED, /* the same, in each block, for one product before the blocks that makes the outputs of all */
+    /* the same, in each block, for one product before the blocks that makes the outputs of all */
+    DT_TENSOR_STACKED,
     DT_TENSOR_POSITION /* the sine-cosine table of positions [1, T, C]: a file need not have it */
 };
 struct dt_tensor_row {
@@ -48,8 +49,8 @@ struct dt_buffer_row {
     enum dt_rows rows;
     const char *width; /* elements of a row: the product of its letters */
     bool activation;   /* elements are of the workload's data type; otherwise of 32 bits */
-    bool
-        blocks; /* a row has as much for each block, one after the other: outputs of stacked tensors */
+    /* a row has as much for each block, one after the other: outputs of stacked tensors */
+    bool blocks;
 };
 
 /* The comments name the operation's buffers; T is its tensor. */
@@ -59,8 +60,10 @@ enum dt_op_kind {
     DT_OP_LINEAR,   /* y = act(x T^t + bias) */
     DT_OP_LABEL,    /* y [N, C] = SiLU(x + T[row of the label]); by: the labels */
     DT_OP_POSITION, /* y [N, t, C] = x [b, t, C] of the sequence's image + T of the own tokens */
-    DT_OP_MODULATE, /* x += gate y unless there is no gate, then y = LayerNorm(x) (1 + scale) + shift */
-    DT_OP_QUERIES, /* QKV = x T^t + bias, or what an exchange sends of it; the next operation is ATTENTION */
+    /* x += gate y unless there is no gate, then y = LayerNorm(x) (1 + scale) + shift */
+    DT_OP_MODULATE,
+    /* QKV = x T^t + bias, or what an exchange sends of it; the next operation is ATTENTION */
+    DT_OP_QUERIES,
     DT_OP_ATTENTION, /* ATTENTION = self-attention of QKV over all tokens of the sequence */
     DT_OP_KINDS
 };
@@ -79,7 +82,9 @@ struct dt_op {
     enum dt_op_when when;
     bool next;    /* MODULATE: shift and scale are the next block's */
     int x, y, by; /* enum dt_buffer, or the family's own; by: LABEL */
-    int tensor; /* row of the family's tensors; operations of one tensor have one act and buffers of one width */
+    /* row of the family's tensors; operations of one tensor have one act and
+     * buffers of one width */
+    int tensor;
     enum dt_activation act;
     struct dt_part gate, shift; /* MODULATE; scale is the part after shift */
 };

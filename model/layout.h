@@ -26,7 +26,8 @@
 #define DT_FAMILY_BUFFERS 16
 
 enum dt_buffer {
-    DT_BUFFER_LATENT, /* [b, t, in_channels*p*p] own tokens of the latent; the state that steps chain */
+    /* [b, t, in_channels*p*p] own tokens of the latent; the state that steps chain */
+    DT_BUFFER_LATENT,
     DT_BUFFER_NOISE,     /* the latent that a trajectory starts from; none with an input file */
     DT_BUFFER_TIME,      /* [N] timestep; then the two factors of the sampler's update */
     DT_BUFFER_CAST,      /* a float32 input of a linear layer in the workload's data type */

@@ -34,8 +34,8 @@ struct dt_axis {
     bool truth;                /* the values 0 and 1 are false and true */
     const char *const *labels; /* NULL for numbers; the texts of a category otherwise */
     int fallback;              /* index of the default value */
-    const char *
-        variable; /* the variable to set when a group starts; NULL: none, or of role environment its own name */
+    /* the variable to set when a group starts; NULL: none, or of role environment its own name */
+    const char *variable;
     /* if not 0: `variable` is a comma-separated list, each set to value * unit,
      * and unset for value 0 */
     int unit;

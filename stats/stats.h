@@ -37,8 +37,8 @@ struct dt_interval dt_stats_share_interval(int k, int n, double level);
 extern const int dt_look_samples[DT_LOOKS];
 extern const double dt_look_alpha[DT_LOOKS];
 int dt_stats_look(int n); /* the look reached by n samples: 0..3, or -1 below 8 */
-double dt_stats_look_level(
-    int n); /* level of an interval of n samples: between two looks, the unspent alpha of the next one */
+/* The level of an interval of n samples: between two looks, the unspent alpha of the next one. */
+double dt_stats_look_level(int n);
 
 /* Steady state by MSER truncation (White 1997) with a trend test of the rest: *start is the first
  * steady sample, at most n / 2; false ("no steady state", *start = 0) when the minimum lies in the

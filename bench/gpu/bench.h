@@ -18,8 +18,8 @@
 struct bench {
     struct dt_device *device;
     bool quick; /* tiny shapes, only to check that everything runs */
-    bool
-        first_only; /* --short: the rows of DiT-XL/2, attention with heads of 128, and the ceilings */
+    /* --short: the rows of DiT-XL/2, attention with heads of 128, and the ceilings */
+    bool first_only;
     int failures, turn;
 };
 

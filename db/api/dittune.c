@@ -98,7 +98,8 @@ static int32_t api_done(dt_status status, struct api_message to)
     return api_refuse(code, dt_message(), to);
 }
 
-/* Call before the first object of Jansson: seeds its hash tables once per process, from any thread. */
+/* Call before the first object of Jansson: seeds its hash tables once per
+ * process, from any thread. */
 static void api_begin(void)
 {
     json_object_seed(0);

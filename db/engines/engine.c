@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The engines' files, compiled in byte for byte (a file may exceed the 4095 characters that C guarantees for a literal): found by
- * name, and read, with every expression in them compiled, so that mistakes are reported. */
+/* The engines' files, compiled in byte for byte (a file may exceed the 4095 characters that C
+ * guarantees for a literal): found by name, and read, with every expression in them compiled, so
+ * that mistakes are reported. */
 #include "db/engines/engines_int.h"
 
 #include "base/array.h"
@@ -23,7 +24,8 @@ static size_t file_name_size(const char *file)
     return (size_t)(strrchr(file, '-') - file);
 }
 
-/* The version in the file's name, where it is of the engine "xdit" or "xdit:0.7.0"; NULL: it is of another. */
+/* The version in the file's name, where it is of the engine "xdit" or "xdit:0.7.0";
+ * NULL: it is of another. */
 static const char *file_version(const char *file, const char *engine)
 {
     size_t size = strcspn(engine, ":");
@@ -260,13 +262,14 @@ dt_status dt_engine_compile(const struct dt_engine *engine, const char *text, st
     return dt_expr_new_of(text, &words, expr);
 }
 
-/* Facts of the workload, which values.c takes from an entry's key and the model's card; the parameters follow. height
- * and width are pixels of the image; tokens are those of the image or video; joint_text_tokens are those of the text where
- * both are one sequence, else 0; guidance is the passes of a guided step, 2 to 4, or 0; bfloat16 and half (16 bits) are 1 or 0.
- * weights_mib is the transformer's memory in the job's data type, 0 where the card does not tell, device_mib that of a device;
- * compute is the device's capability, 90 for 9.0, -1 where it is none of CUDA's;
- * throughput is 1 where images a second of the whole machine count; replica is the number of the line that is made, from 0 on.
- * To add one, add it here and the line in values.c that sets it. */
+/* Facts of the workload, which values.c takes from an entry's key and the model's card; the
+ * parameters follow. height and width are pixels of the image; tokens are those of the image or
+ * video; joint_text_tokens are those of the text where both are one sequence, else 0; guidance is
+ * the passes of a guided step, 2 to 4, or 0; bfloat16 and half (16 bits) are 1 or 0. weights_mib is
+ * the transformer's memory in the job's data type, 0 where the card does not tell, device_mib that
+ * of a device; compute is the device's capability, 90 for 9.0, -1 where it is none of CUDA's;
+ * throughput is 1 where images a second of the whole machine count; replica is the number of the
+ * line that is made, from 0 on. To add one, add it here and the line in values.c that sets it. */
 static const char *const workload_names[] = {
     "heads",         "kv_heads",     "depth",      "hidden",      "tokens", "joint_text_tokens",
     "latent_height", "latent_width", "height",     "width",       "half",   "guidance",
@@ -318,7 +321,8 @@ static dt_status find_degrees(struct dt_engine *engine, const char *what)
     return DT_OK;
 }
 
-/* Optional: expressions of degrees that the engine chooses itself, and degrees that change the output. */
+/* Optional: expressions of degrees that the engine chooses itself, and degrees
+ * that change the output. */
 static dt_status defaults_check(const struct dt_engine *engine, const char *what)
 {
     static const char *const fields[] = {"default", "lossy"};
@@ -343,7 +347,8 @@ static dt_status defaults_check(const struct dt_engine *engine, const char *what
     return DT_OK;
 }
 
-/* Values of a plan: a word of the choice, else an expression, which for a choice gives the index of the word. */
+/* Values of a plan: a word of the choice, else an expression, which for a choice gives
+ * the index of the word. */
 static dt_status plan_check(const struct dt_engine *engine, const char *what, const json_t *plan)
 {
     const json_t *parameters = json_object_get(engine->root, "parameters");
@@ -362,7 +367,8 @@ static dt_status plan_check(const struct dt_engine *engine, const char *what, co
     return DT_OK;
 }
 
-/* Optional: what the documentation tells a user to set, each row with its source, the day it was read, and a sentence. */
+/* Optional: what the documentation tells a user to set, each row with its source, the day it was
+ * read, and a sentence. */
 static dt_status documented_check(const struct dt_engine *engine, const char *what)
 {
     static const char *const known[] = {"plan", "when", "classes", "source", "date", "says", NULL};
@@ -387,8 +393,9 @@ static dt_status documented_check(const struct dt_engine *engine, const char *wh
     return DT_OK;
 }
 
-/* Parameters of the built-in network that engines have no word for: a row of "cannot" for each engine whose file does not
- * name the parameter. All other parameters that a file does not name are neutral at their default. */
+/* Parameters of the built-in network that engines have no word for: a row of "cannot" for each
+ * engine whose file does not name the parameter. All other parameters that a file does not name are
+ * neutral at their default. */
 static const struct {
     const char *name;
     int neutral; /* the value without effect; -1: none */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* engines - exports a plan as the command line, environment or keywords of a real engine
  *
- * An engine's version is one data file, db/engines/<engine>-<version>.json, compiled in: its command words with
- * {expressions} of space/expr, its rules with their sentences, and the parameters it cannot express, each with its
- * source. Nothing here knows an engine by name. To add one, add a file (docs/adding.md).
+ * An engine's version is one data file, db/engines/<engine>-<version>.json, compiled in: its
+ * command words with {expressions} of space/expr, its rules with their sentences, and the
+ * parameters it cannot express, each with its source. Nothing here knows an engine by name. To add
+ * one, add a file (docs/adding.md).
  *
  *     struct dt_export_request request = {.engine = "xdit", .form = DT_FORM_ARGV, .plan = plan, .key = key};
  *     struct dt_export export;
@@ -23,9 +24,11 @@
 #include <stdint.h>
 
 enum dt_form {
-    DT_FORM_ARGV, /* a command, quoted for sh; one a line for each replica that is a start of its own */
+    /* a command, quoted for sh; one a line for each replica that is a start of its own */
+    DT_FORM_ARGV,
     DT_FORM_ENV, /* NAME=VALUE, one a line, quoted for sh */
-    DT_FORM_JSON, /* {"engine", "argv", "lines", "environment", "kwargs", "unexpressed", "notes", ...} */
+    /* {"engine", "argv", "lines", "environment", "kwargs", "unexpressed", "notes", ...} */
+    DT_FORM_JSON,
     DT_FORM_TABLE, /* for people: without control bytes */
     DT_FORM_FLAGS, /* the plan's part of the command: one line that sh splits at blanks */
     DT_FORM_YAML   /* a deploy file */
@@ -38,10 +41,12 @@ struct dt_export_request {
     enum dt_form form;
     /* {"ulysses": 2, ...}; parameters not named take the engine file's defaults */
     const json_t *plan;
-    /* The entry's: model, height, width, guidance, dtype, devices; or job, with the model that has a card. */
+    /* The entry's: model, height, width, guidance, dtype, devices; or job, with the
+     * model that has a card. */
     const json_t *key;
     const json_t *hard; /* its hard fingerprint, with the engine that measured it */
-    /* the model's card, for one of the user's own; NULL: the compiled card that the key's job names */
+    /* the model's card, for one of the user's own; NULL: the compiled card
+     * that the key's job names */
     const struct dt_card *card;
     /* names for the engine's rules, {"heads": 24}; override the key's model */
     const json_t *constants;
@@ -60,25 +65,26 @@ struct dt_export {
     bool measured;               /* the plan was measured on this engine */
 };
 
-/* Errors: DT_EUSAGE (unknown engine or version, with the list; a value that is no number), DT_EINFEASIBLE (the engine's
- * rule, with its numbers and the nearest valid values). DT_EUSAGE, too: a form that the engine or this plan has not, with
- * the one to use. *out is set on success only. */
+/* Errors: DT_EUSAGE (unknown engine or version, with the list; a value that is no number),
+ * DT_EINFEASIBLE (the engine's rule, with its numbers and the nearest valid values).
+ * DT_EUSAGE, too: a form that the engine or this plan has not, with the one to use. *out is
+ * set on success only. */
 dt_status dt_export(const struct dt_export_request *request, struct dt_export *out) DT_MUST_CHECK;
 void dt_export_fini(struct dt_export *out);
 
-/* The engine's name in hard fingerprints, "xdit" for "xdit-runner:0.7.0"; *name is a new string. DT_EUSAGE when
- * unknown. */
+/* The engine's name in hard fingerprints, "xdit" for "xdit-runner:0.7.0"; *name is a new string.
+ * DT_EUSAGE when unknown. */
 dt_status dt_engine_family(const char *engine, json_t **name) DT_MUST_CHECK;
 
-/* The same for the name of a known engine, with or without a version; any other name is that of an engine that only its
- * worker knows. DT_EUSAGE: a version that is unknown. */
+/* The same for the name of a known engine, with or without a version; any other name is that of an
+ * engine that only its worker knows. DT_EUSAGE: a version that is unknown. */
 dt_status dt_engine_named(const char *engine, json_t **name) DT_MUST_CHECK;
 
 /* The engine has a file, so that plans can be exported to it. */
 bool dt_engine_known(const char *engine);
 
-/* Every plan of one replica that the engine takes for the key's workload, [{"ulysses": 2, ...}], in the order of its file's
- * degrees; DT_EUSAGE for an unknown engine. New reference. */
+/* Every plan of one replica that the engine takes for the key's workload, [{"ulysses": 2, ...}], in
+ * the order of its file's degrees; DT_EUSAGE for an unknown engine. New reference. */
 struct dt_plans_wanted {
     int64_t devices;            /* at most */
     int hosts, slots;           /* a request's: only plans that the engine can start on these */
@@ -91,30 +97,35 @@ struct dt_plans_wanted {
 dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                           json_t **plans) DT_MUST_CHECK;
 
-/* How many plans the device of wanted.compute cannot run, of those that the engine takes, and the sentences of the rules that say so. */
+/* How many plans the device of wanted.compute cannot run, of those that the engine takes, and the
+ * sentences of the rules that say so. */
 dt_status dt_engine_left_out(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                              size_t *count, struct dt_text *why) DT_MUST_CHECK;
 
-/* At most so many of these that are nearest to a plan: as many ranks first, then as few changes as can be, of equal ones in the
- * file's order. New reference. */
+/* At most so many of these that are nearest to a plan: as many ranks first, then as few changes as
+ * can be, of equal ones in the file's order. New reference. */
 dt_status dt_engine_nearest(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                             const json_t *own, int most, json_t **nearest) DT_MUST_CHECK;
 
-/* Settings whose values are words: name to {"values", "lossy", "source"}, the engine's own value first. New reference. */
+/* Settings whose values are words: name to {"values", "lossy", "source"}, the engine's own value
+ * first. New reference. */
 dt_status dt_engine_choices(const char *engine, json_t **choices) DT_MUST_CHECK;
 
-/* The plan that the engine chooses by itself on the key's devices; it may be one that its rules refuse. NULL: it chooses
- * none, every degree is 1 unless the user says otherwise. New reference. */
+/* The plan that the engine chooses by itself on the key's devices; it may be one that
+ * its rules refuse. NULL: it chooses none, every degree is 1 unless the user says
+ * otherwise. New reference. */
 dt_status dt_engine_default(const char *engine, const json_t *key, const struct dt_card *card,
                             json_t **plan) DT_MUST_CHECK;
 
-/* The plan that the engine's documentation tells a user to set there, {"plan", "source", "date", "says"}: the first row of its file
- * whose condition holds and which its rules take. NULL: the documentation says nothing. New reference. */
+/* The plan that the engine's documentation tells a user to set there, {"plan", "source", "date",
+ * "says"}: the first row of its file whose condition holds and which its rules take. NULL: the
+ * documentation says nothing. New reference. */
 dt_status dt_engine_documented(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                                json_t **documented) DT_MUST_CHECK;
 
-/* For each of the plans an array of those that it becomes with words that lower the memory of a device (the file's choices: "memory"),
- * where the rules take them; null in the place of a plan has none. New reference. */
+/* For each of the plans an array of those that it becomes with words that lower the memory of a
+ * device (the file's choices: "memory"), where the rules take them; null in the place of a plan has
+ * none. New reference. */
 dt_status dt_engine_variants(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                              const json_t *plans, json_t **variants) DT_MUST_CHECK;
 
@@ -143,8 +154,9 @@ void dt_engine_way(const struct dt_engine_ways *ways, bool compiled, struct dt_p
 /* The same of an engine's name. */
 void dt_engine_runs(const char *engine, bool compiled, struct dt_predict_job *job);
 
-/* DT_EUSAGE, with the engines that the card names: the engine's file has the only transformers that it runs ("models"), and the
- * model's is none of them, or its card names other engines and not this one. */
+/* DT_EUSAGE, with the engines that the card names: the engine's file has the only
+ * transformers that it runs ("models"), and the model's is none of them, or its card names
+ * other engines and not this one. */
 dt_status dt_engine_check_model(const char *engine, const struct dt_card *card) DT_MUST_CHECK;
 
 /* The known engines, [{"engine", "version", "doc", "sources", "cannot"}], sorted. New reference. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the files of db/engines: a parsed engine file, and the values of its expressions' names. */
+/* Shared by the files of db/engines: a parsed engine file, and the values of
+ * its expressions' names. */
 #ifndef DT_DB_ENGINES_ENGINES_INT_H
 #define DT_DB_ENGINES_ENGINES_INT_H
 
@@ -13,16 +14,16 @@ enum { DT_ENGINE_CHOICES = 10, DT_ENGINE_LABELS = 24 };
 struct dt_engine_rule {
     struct dt_expr *expr;
     const char *sentence; /* the root's text */
-    const json_t *
-        classes; /* the root's list: transformers that it was seen with, and counts for; NULL: all */
+    /* the root's list: transformers that it was seen with, and counts for; NULL: all */
+    const json_t *classes;
 };
 
 /* A parameter whose values are words; the first is what the engine does by itself. */
 struct dt_engine_choice {
     int name, count; /* index of the name; labels */
     const char *labels[DT_ENGINE_LABELS];
-    json_t *
-        lossy; /* the root's object, may be NULL: words that change the output, each with the reason */
+    /* the root's object, may be NULL: words that change the output, each with the reason */
+    json_t *lossy;
     json_t *does; /* likewise: words whose plan is marked with what it does */
     unsigned settings[DT_ENGINE_LABELS]; /* bits of model/predict.h: what a word does to memory */
     unsigned alone;                      /* the same for the first word on one device */
@@ -49,8 +50,8 @@ struct dt_values {
     bool known[DT_ENGINE_NAMES];
     bool open[DT_ENGINE_CHOICES]; /* the plan does not name it */
     struct dt_card card;          /* the model's card; without a name: none */
-    struct dt_lengths
-        texts; /* that joint_text_tokens stands for; a rule must hold with each; none: its value */
+    /* that joint_text_tokens stands for; a rule must hold with each; none: its value */
+    struct dt_lengths texts;
     const char *program, *checkpoint;
     int hosts, slots; /* the request's */
     bool placeholder; /* a placeholder for the user's value was used */
@@ -90,10 +91,11 @@ dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_
 int64_t dt_values_ranks(const struct dt_engine *engine, const struct dt_values *values);
 /* The line that is made next, from 0 on. */
 void dt_values_replica(const struct dt_engine *engine, struct dt_values *values, int replica);
-/* No rule forbids the plan. A choice that it leaves open gets the first word that changes no output and breaks no rule. Sets no
- * sentence. */
+/* No rule forbids the plan. A choice that it leaves open gets the first word that changes no output
+ * and breaks no rule. Sets no sentence. */
 bool dt_values_legal(const struct dt_engine *engine, struct dt_values *values);
-/* The same, with the sentence of what forbids it, and notes of rules that do not decide; NULL: none. */
+/* The same, with the sentence of what forbids it, and notes of rules that do
+ * not decide; NULL: none. */
 dt_status dt_values_check(const struct dt_engine *engine, struct dt_values *values,
                           json_t *notes) DT_MUST_CHECK;
 /* Adds the sentences that are not there yet of rules on the device that the plan breaks. */
@@ -125,7 +127,8 @@ dt_status dt_words_environment(const struct dt_engine *engine, struct dt_values 
                                json_t *environment) DT_MUST_CHECK;
 dt_status dt_words_kwargs(const struct dt_engine *engine, struct dt_values *values,
                           json_t *kwargs) DT_MUST_CHECK;
-/* Appends the words that are the plan's, in one line for sh to split; DT_EUSAGE: that cannot be, and what to use. */
+/* Appends the words that are the plan's, in one line for sh to split; DT_EUSAGE: that cannot
+ * be, and what to use. */
 dt_status dt_flags_write(const struct dt_engine *engine, struct dt_values *values,
                          struct dt_text *out) DT_MUST_CHECK;
 /* Appends the engine's deploy file; DT_EUSAGE: it has none, and who has. */

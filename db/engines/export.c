@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes one export: values, rules, the list of unexpressed parameters with reasons, and the words, with their {expressions} replaced.
- * {program} and {checkpoint} are the user's own words; {{ and }} are braces. */
+/* Makes one export: values, rules, the list of unexpressed parameters with reasons, and the
+ * words, with their {expressions} replaced. {program} and {checkpoint} are the user's own words;
+ * {{ and }} are braces. */
 #include "base/quote.h"
 #include "db/engines/engines_int.h"
 #include "model/plan.h"
@@ -120,7 +121,8 @@ dt_status dt_words_argv(const struct dt_engine *engine, struct dt_values *values
     return DT_OK;
 }
 
-/* "{ring}" as a number, "{?cfg == 2}" as true or false, other strings filled; anything else as it stands. */
+/* "{ring}" as a number, "{?cfg == 2}" as true or false, other strings filled;
+ * anything else as it stands. */
 static dt_status fill_value(const struct dt_engine *engine, json_t *value, struct dt_values *values,
                             json_t **filled)
 {
@@ -402,7 +404,8 @@ static dt_status table_write(const json_t *whole, struct dt_text *out)
 
 /* ---- the plan's flags alone, and deploy files */
 
-/* sh splits what a command printed at blanks and then takes *, ? and [ for patterns of files; quotes do not help. */
+/* sh splits what a command printed at blanks and then takes *, ? and [ for patterns of
+ * files; quotes do not help. */
 static dt_status flag_check(const char *word)
 {
     if (word[0] != '\0' && strpbrk(word, " \t\n*?[\\") == NULL)
@@ -463,7 +466,8 @@ dt_status dt_flags_write(const struct dt_engine *engine, struct dt_values *value
     return dt_text_status(out);
 }
 
-/* Names are plain words of the engine's file; every value but an object or a list of objects is JSON, which is YAML, too.
+/* Names are plain words of the engine's file; every value but an object or a list of objects is
+ * JSON, which is YAML, too.
  * begun: the line has its indent already. */
 static void yaml_add(const json_t *object, int indent, bool begun, struct dt_text *out)
 {
@@ -535,7 +539,8 @@ static dt_status form_write(enum dt_form form, const json_t *whole, struct dt_te
     return dt_text_status(out);
 }
 
-/* The row of a parameter of the built-in network that the engine's file does not name; NULL: it is none. New reference. */
+/* The row of a parameter of the built-in network that the engine's file does not name; NULL: it is
+ * none. New reference. */
 static json_t *parameter_unnamed(const json_t *plan, const char *name)
 {
     struct dt_plan read;
@@ -555,8 +560,8 @@ static json_t *parameter_unnamed(const json_t *plan, const char *name)
     return NULL;
 }
 
-/* Lists unexpressed parameters: those in the file's list, unless at the neutral value, and those the file does not
- * know. */
+/* Lists unexpressed parameters: those in the file's list, unless at the neutral value, and those
+ * the file does not know. */
 static dt_status list_unexpressed(const struct dt_engine *engine, const json_t *plan,
                                   json_t *unexpressed)
 {
@@ -614,7 +619,8 @@ dt_status dt_choices_note(const struct dt_engine *engine, const struct dt_values
     return DT_OK;
 }
 
-/* Measured on this engine: the entry's engine is the file's, or of its family (xdit-runner is xdit). */
+/* Measured on this engine: the entry's engine is the file's, or of its family
+ * (xdit-runner is xdit). */
 static bool is_measured(const struct dt_engine *engine, const json_t *hard)
 {
     const char *measured = json_string_value(json_object_get(hard, "engine"));
@@ -712,7 +718,8 @@ static dt_status notes_rest(const struct dt_engine *engine, struct dt_values *va
     return DT_OK;
 }
 
-/* Devices of line i of those that are on one host, "2,3"; a replica on several hosts has as many on each. */
+/* Devices of line i of those that are on one host, "2,3"; a replica on several hosts
+ * has as many on each. */
 static dt_status devices_put(const struct dt_engine *engine, const struct dt_values *values, int i,
                              json_t *environment)
 {

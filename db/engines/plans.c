@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every plan of an engine's version for a model: all values of its degrees whose product is at most the devices, kept
- * where the rules hold, and each with words that lower its memory; those nearest to another plan; the engine's own choice; and how it
- * runs them. */
+/* Every plan of an engine's version for a model: all values of its degrees whose product is at most
+ * the devices, kept where the rules hold, and each with words that lower its memory; those nearest
+ * to another plan; the engine's own choice; and how it runs them. */
 #include "db/engines/engines_int.h"
 #include "model/plan.h"
 #include "model/predict.h"
@@ -57,7 +57,8 @@ static dt_status plan_keep(struct walk *walk)
     return dt_engine_note(walk->plans, json_incref(plan));
 }
 
-/* The plan, and where the engine lowers the memory of one device by itself, the plan with each word that does not. */
+/* The plan, and where the engine lowers the memory of one device by itself, the plan with
+ * each word that does not. */
 static dt_status plans_keep(struct walk *walk)
 {
     DT_TRY(plan_keep(walk));
@@ -176,8 +177,8 @@ static int64_t plan_degree(const json_t *plan, const char *name)
     return json_is_integer(value) && json_integer_value(value) > 0 ? json_integer_value(value) : 1;
 }
 
-/* Compares plans: as many ranks first, then as few changes as can be. The integers of an engine's plan are its degrees, and those of `own` that
- * neither it nor dittune has are others'. */
+/* Compares plans: as many ranks first, then as few changes as can be. The integers of an engine's
+ * plan are its degrees, and those of `own` that neither it nor dittune has are others'. */
 static double plan_distance(const json_t *own, const json_t *plan)
 {
     enum { RANK = 64 };
@@ -242,8 +243,8 @@ static dt_status value_choose(const struct dt_engine *engine, const char *name, 
     return DT_OK;
 }
 
-/* The rows in their order: each may use the ones before. request->plan is the plan that they are added to: then it has all degrees,
- * and no word that is the engine's own. */
+/* The rows in their order: each may use the ones before. request->plan is the plan that they are
+ * added to: then it has all degrees, and no word that is the engine's own. */
 static dt_status plan_choose(const struct dt_engine *engine,
                              const struct dt_export_request *request, const json_t *rows,
                              json_t *plan, struct dt_values *values)
@@ -287,8 +288,8 @@ dt_status dt_engine_default(const char *engine, const json_t *key, const struct 
     return DT_OK;
 }
 
-/* The plan that a row of "documented" sets. *plan: NULL where the row is for other models, its condition does not hold, a rule forbids the plan, or it takes more
- * devices. */
+/* The plan that a row of "documented" sets. *plan: NULL where the row is for other models, its
+ * condition does not hold, a rule forbids the plan, or it takes more devices. */
 static dt_status row_plan(const struct dt_engine *engine, struct dt_export_request request,
                           int64_t devices, const json_t *row, json_t **plan)
 {

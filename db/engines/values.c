@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Values for an engine's expressions: the workload's from the entry's key, the plan's by name, and derived ones. A
- * value may be unknown; expressions that need it are then not decided, and a note says so. Choices are parameters whose values are
- * words, such as the attention back end: inside, a value is the index of its word; the first is what the engine does by itself. */
+/* Values for an engine's expressions: the workload's from the entry's key, the plan's by name, and
+ * derived ones. A value may be unknown; expressions that need it are then not decided, and a note
+ * says so. Choices are parameters whose values are words, such as the attention back end: inside, a
+ * value is the index of its word; the first is what the engine does by itself. */
 #include "db/engines/engines_int.h"
 #include "model/network.h"
 #include "model/plan.h"
@@ -194,7 +195,8 @@ static dt_status refuse_word(const struct dt_engine *engine, const struct dt_eng
                    word != NULL ? word : "", dt_text_at(&list));
 }
 
-/* A setting of dittune's own network that has the choice's name: no word of the engine, which then chooses by itself. */
+/* A setting of dittune's own network that has the choice's name: no word of the engine, which
+ * then chooses by itself. */
 static bool word_is_own(const char *name, const char *word)
 {
     for (int i = 0; word != NULL && i < dt_param_count; i++)
@@ -367,8 +369,8 @@ static bool rules_break(const struct dt_engine *engine, const struct dt_values *
     return false;
 }
 
-/* A degree above 1 that the engine does not take for the model, as an index; -1: there is none. An engine that the card does not
- * list takes all. */
+/* A degree above 1 that the engine does not take for the model, as an index; -1: there is none. An
+ * engine that the card does not list takes all. */
 static int foreign_degree(const struct dt_engine *engine, const struct dt_values *values)
 {
     const struct dt_card_engine *row = dt_card_engine(&values->card, engine->name, engine->version);
@@ -405,7 +407,8 @@ static bool ranks_add_up(const struct dt_engine *engine, const struct dt_values 
            processes * starts == dt_values_ranks(engine, values);
 }
 
-/* No rule forbids it, its degrees are the model's, and its processes as many as its ranks. Sets no sentence. */
+/* No rule forbids it, its degrees are the model's, and its processes as many as its
+ * ranks. Sets no sentence. */
 static bool plan_fits(const struct dt_engine *engine, const struct dt_values *values)
 {
     int64_t processes = values->at[engine->count - 2];
@@ -477,7 +480,8 @@ static bool change_ranks(const struct change *change, int64_t value, int64_t *ra
            dt_values_eval(change->engine, text, &tried, ranks) == DT_OK;
 }
 
-/* With it, and as many ranks as then follow, no more than there are devices, the whole plan is legal. */
+/* With it, and as many ranks as then follow, no more than there are devices, the
+ * whole plan is legal. */
 static bool change_fits(const void *context, int64_t value)
 {
     const struct change *change = context;
@@ -502,7 +506,8 @@ static json_t *change_json(const struct change *change, int64_t value)
                 : json_sprintf("%lld ranks=%lld", (long long)value, (long long)ranks);
 }
 
-/* The values of the first parameter of the rule that has such, nearest to its own, with which the whole plan is legal. */
+/* The values of the first parameter of the rule that has such, nearest to its own, with which the
+ * whole plan is legal. */
 static void nearest_add(const struct dt_engine *engine, const struct dt_expr *expr,
                         const struct dt_values *values, struct dt_text *out)
 {
@@ -550,7 +555,8 @@ static dt_status plan_refuse(const struct dt_engine *engine, const struct dt_val
                    engine->version, dt_text_at(&why));
 }
 
-/* Notes a rule that does not decide: something is not known, or it was seen with other models only, and this plan would break it. */
+/* Notes a rule that does not decide: something is not known, or it was seen with other models only,
+ * and this plan would break it. */
 static dt_status note_unchecked(const struct dt_engine *engine, const struct dt_engine_rule *rule,
                                 const struct dt_values *values, json_t *notes)
 {
@@ -570,7 +576,8 @@ static dt_status note_unchecked(const struct dt_engine *engine, const struct dt_
                      rule->sentence));
 }
 
-/* Rules, degrees and counts; notes: of rules that do not decide; NULL: of a plan that has run on the engine. */
+/* Rules, degrees and counts; notes: of rules that do not decide; NULL: of a plan that
+ * has run on the engine. */
 static dt_status plan_check(const struct dt_engine *engine, const struct dt_values *values,
                             json_t *notes)
 {

@@ -175,8 +175,8 @@ static bool rescale_to(const struct scale *scale, int64_t values[], struct dt_fi
     return false;
 }
 
-/* Several replicas that used all devices, or more than there are, become as many as fit the devices and keep
- * the rules: each stays as it was measured. */
+/* Several replicas that used all devices, or more than there are, become as many as fit the devices
+ * and keep the rules: each stays as it was measured. */
 static bool replicas_rescale(const struct dt_space *rules, const struct dt_match *match,
                              const struct dt_asked *asked, int64_t values[],
                              struct dt_fitted *fitted)
@@ -257,7 +257,8 @@ static double step_ratio(const struct dt_asked *asked, const struct dt_space *ru
     return ratio * dt_workload_flops(&asked->workload, now) / dt_workload_flops(&then, (int)batch);
 }
 
-/* A larger reserve than that of the entry must leave room for the plan. On cores all ranks share the memory of their host. */
+/* A larger reserve than that of the entry must leave room for the plan. On cores all ranks share
+ * the memory of their host. */
 static dt_status reserve_check(const struct dt_asked *asked, const struct dt_space *rules,
                                const json_t *entry, const int64_t values[], int64_t bytes)
 {

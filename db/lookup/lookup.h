@@ -70,11 +70,12 @@ DT_FREE_AT(dt_query_free, struct dt_query)
  *     now_ns        wall time for ages                      the clock
  * With an engine and no worker, the entries tuned on that engine are asked first: those whose job
  * has the values that were set, whatever else it has (docs/lookup.md). The built-in network is
- * asked when there is none, and only if the values are of one: no revision, frames, .. (fields that an
- * engine's job alone has), and a model that it knows. DT_EUSAGE: no such name, or a value that can never be
- * right. */
+ * asked when there is none, and only if the values are of one: no revision, frames, .. (fields
+ * that an engine's job alone has), and a model that it knows. DT_EUSAGE: no such name, or a value
+ * that can never be right. */
 dt_status dt_query_set(struct dt_query *query, const char *name, const char *value) DT_MUST_CHECK;
-/* An engine as users name it: "xdit-runner:0.7.0" asks for plans of xdit; any other name is a worker's own. */
+/* An engine as users name it: "xdit-runner:0.7.0" asks for plans of xdit; any other
+ * name is a worker's own. */
 dt_status dt_query_set_engine(struct dt_query *query, const char *name) DT_MUST_CHECK;
 
 /* Checks the values together and computes key and id. A later dt_query_set unseals. DT_EUSAGE;
@@ -123,14 +124,16 @@ const char *dt_query_title_of(const struct dt_query *query, const struct dt_answ
  * differ in what was not asked for; DT_ECORRUPT: an entry cannot be read. */
 dt_status dt_lookup(const struct dt_snapshot *snapshot, const struct dt_query *query,
                     struct dt_answer **answer) DT_MUST_CHECK;
-/* A new array: the jobs of the entries, tuned on the query's engine, that could answer it, in the order of
- * preference. What was not asked for differs. DT_EUSAGE: the query is not sealed, or names no engine. */
+/* A new array: the jobs of the entries, tuned on the query's engine, that could answer it, in
+ * the order of preference. What was not asked for differs. DT_EUSAGE: the query is not
+ * sealed, or names no engine. */
 dt_status dt_lookup_jobs(const struct dt_snapshot *snapshot, const struct dt_query *query,
                          json_t **jobs) DT_MUST_CHECK;
 void dt_answer_free(struct dt_answer *answer);
 DT_FREE_AT(dt_answer_free, struct dt_answer)
 
-/* Appends what a user must know of an answer that is not exact, fresh and decided: "this plan is of tier near: .." */
+/* Appends what a user must know of an answer that is not exact, fresh and decided: "this plan
+ * is of tier near: .." */
 void dt_answer_warning(const struct dt_answer *answer, struct dt_text *out);
 
 /* Sets what an export takes from the answer: plan, key and hard fingerprint; of a plan tuned on an
@@ -138,7 +141,8 @@ void dt_answer_warning(const struct dt_answer *answer, struct dt_text *out);
 struct dt_export_request;
 void dt_answer_export(const struct dt_answer *answer, struct dt_export_request *request);
 
-/* The answer is of the tier, or better; decided: and is not provisional, and did not lose in a check since. */
+/* The answer is of the tier, or better; decided: and is not provisional, and did not
+ * lose in a check since. */
 bool dt_answer_meets(const struct dt_answer *answer, enum dt_tier tier, bool decided);
 
 /* The object of `dittune lookup --json` (docs/json.md), new reference; NULL when out of memory. */

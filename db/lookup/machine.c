@@ -78,7 +78,8 @@ static dt_status hosts_read(const json_t *hard, const char *what, struct dt_mach
     return DT_OK;
 }
 
-/* The four fields must be there: without one of them the machine could not be distinguished from another. */
+/* The four fields must be there: without one of them the machine could not be
+ * distinguished from another. */
 static dt_status hard_read(const json_t *root, const char *what, struct dt_machine *machine)
 {
     const char *text;

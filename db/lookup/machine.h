@@ -5,7 +5,8 @@
  *      "hard":{"device","cores" or "gpus","memory_gib","topology"},"soft":{..},"info":{..},
  *      "limits":{"memory_bytes":n,"bfloat16":true; of GPUs "shared_bytes":n,"nccl":n,"cudnn":true,"capture":true}}
  *
- * Nothing here inspects the current machine: a description may be of another one. Unknown fields are kept and ignored.
+ * Nothing here inspects the current machine: a description may be of another one. Unknown fields
+ * are kept and ignored.
  */
 #ifndef DT_DB_LOOKUP_MACHINE_H
 #define DT_DB_LOOKUP_MACHINE_H
@@ -30,7 +31,8 @@ struct dt_machine {
     bool bfloat16;        /* limits.bfloat16, else false */
 };
 
-/* DT_EUSAGE with a sentence that begins with what: not such a description, or of a newer major version. */
+/* DT_EUSAGE with a sentence that begins with what: not such a description, or of a
+ * newer major version. */
 dt_status dt_machine_from_json(const json_t *root, const char *what,
                                struct dt_machine **machine) DT_MUST_CHECK;
 dt_status dt_machine_parse(const char *text, size_t size, const char *what,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares the space in which a plan was tuned with that of a question: the plan is carried over where its parameters are the same
- * ones, and stays unless it breaks a rule (fit.c). */
+/* Compares the space in which a plan was tuned with that of a question: the plan is carried over
+ * where its parameters are the same ones, and stays unless it breaks a rule (fit.c). */
 #include "base/json.h"
 #include "db/lookup/lookup_int.h"
 

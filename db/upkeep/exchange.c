@@ -240,7 +240,8 @@ static dt_status entries_load(const struct dt_best *best, struct taking *taking,
     return DT_OK;
 }
 
-/* Warns about entries from the future, too: the newer wins a merge, so such an entry wins until its date. */
+/* Warns about entries from the future, too: the newer wins a merge, so such an entry
+ * wins until its date. */
 static void offer_tell(const struct taking *taking, const json_t *entry, enum dt_offer offer)
 {
     static const char *const words[] = {[DT_OFFER_NEW] = "taken, there was none",

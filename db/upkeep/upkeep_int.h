@@ -24,8 +24,9 @@ enum dt_offer {
     DT_OFFER_OLDER
 };
 
-/* Offers a copy without the fields that store and journal add. Up to NEWER: it was taken. SAME: equal
- * except for time, place and session. later: of two with one kind and time, the second is taken. */
+/* Offers a copy without the fields that store and journal add. Up to NEWER: it was taken.
+ * SAME: equal except for time, place and session. later: of two with one kind and time,
+ * the second is taken. */
 dt_status dt_pick_offer(struct dt_pick *pick, const json_t *entry, bool later,
                         enum dt_offer *offer) DT_MUST_CHECK;
 /* *known is the entry of that identity, borrowed, or NULL. */

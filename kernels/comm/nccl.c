@@ -66,8 +66,8 @@ struct dt_nccl_root {
     struct dt_nccl_watch watch;
     cudaStream_t stream; /* with the highest priority */
     int priority;
-    bool
-        ordered; /* NCCL keeps the order of several communicators: each may have a stream of its own */
+    /* NCCL keeps the order of several communicators: each may have a stream of its own */
+    bool ordered;
     int users; /* comms */
     uint64_t splits;
     struct dt_nccl_group *groups;

@@ -71,11 +71,11 @@ struct dt_card {
     bool gated;                  /* it has three matrices, not two */
     int steps;                   /* usual denoising steps; 0: not told */
     int text_tokens;             /* tokens of a prompt, or the most that one may have */
-    bool
-        prompt; /* each text has the prompt's own length; else the pipeline pads it to text_tokens */
+    /* each text has the prompt's own length; else the pipeline pads it to text_tokens */
+    bool prompt;
     bool joint; /* image and text tokens are one sequence, not text by cross attention */
-    bool
-        linear; /* no token meets all others: attention of keys' and values' product, text by cross attention */
+    /* no token meets all others: attention of keys' and values' product, text by cross attention */
+    bool linear;
     enum dt_guidance guidance;
     int passes;              /* a guided step's, with DT_GUIDANCE_CFG: 2, 3 or 4 */
     int vae_time, vae_space; /* frames and pixels of one latent frame and pixel */

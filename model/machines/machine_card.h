@@ -76,8 +76,9 @@ void dt_machine_card_place(struct dt_machine_card *card, int hosts, int devices)
 const char *const *dt_machine_cards(void);
 
 /* The card of the device that a text names, as "NVIDIA H100" or "Ascend Atlas 800I A2": the one
- * whose name, or device's name, has most words of it; false: none, as for an instance of a GPU that is cut by MIG
- * ("NVIDIA H100 80GB HBM3 MIG 1g.10gb"), which has a part of its rates and no links. Sets no sentence. */
+ * whose name, or device's name, has most words of it; false: none, as for an instance of a GPU
+ * that is cut by MIG ("NVIDIA H100 80GB HBM3 MIG 1g.10gb"), which has a part of its rates and no
+ * links. Sets no sentence. */
 bool dt_machine_card_of(const char *text, struct dt_machine_card *card);
 
 /* The measured rate, else that of the datasheet. */

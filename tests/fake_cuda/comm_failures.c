@@ -29,8 +29,8 @@ struct way {
     int64_t wait_ms; /* of finish, for those that do not */
     int64_t abort_ms;
     dt_status abort; /* what it must say */
-    bool
-        abandons; /* ranks without an error of their own give up a call that still waits: no abort succeeds */
+    /* ranks without an error of their own give up a call that still waits: no abort succeeds */
+    bool abandons;
 };
 
 /* Final state of each rank. */

@@ -58,8 +58,8 @@ struct dt_check_judge {
     int count, first;    /* number of rivals; index of the one to beat, -1: none */
     struct dt_check_rival rivals[DT_CHECK_RIVALS];
     double margin; /* the twin's margin, the noise floor; NAN: unknown */
-    double
-        limit; /* a plan loses only if slower by more: threshold, the twin's margin, or its interval's width */
+    /* a plan loses only if slower by more: threshold, the twin's margin, or its interval's width */
+    double limit;
     double cv; /* of the twin */
 };
 

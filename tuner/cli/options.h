@@ -134,8 +134,8 @@ struct dt_options {
     char pipeline[DT_PIPELINE_ROOM]; /* --pipeline with the file's folder, as the task has it */
     struct dt_task task;             /* but model, size, dtype and batch: dt_options_task has all */
     struct dt_worker_options worker;
-    struct dt_session_opts
-        session; /* tune: but what only the run knows; simulate: its search and prior */
+    /* tune: but what only the run knows; simulate: its search and prior */
+    struct dt_session_opts session;
     struct dt_run_options run;
     struct dt_command_options command;
     struct dt_simulate_options simulate;

@@ -86,8 +86,8 @@ struct dt_job {
     int devices;         /* most ranks of a plan; 0: all devices */
     struct dt_more more;
     int64_t max_bytes; /* limit of a rank's memory; 0: none */
-    int64_t
-        reserve_bytes; /* bytes of each device, or of the machine, that the server also holds; 0: none */
+    /* bytes of each device, or of the machine, that the server also holds; 0: none */
+    int64_t reserve_bytes;
     int64_t max_latency_ns; /* limit of a step's time; 0: none */
     int64_t seed;
     int64_t budget_ns; /* a foreign worker has at most this long to get ready; 0: no limit */

@@ -88,8 +88,8 @@ struct dt_result {
     bool early;           /* see dt_failure: it did not hang */
     struct dt_run report; /* everything the worker reported about the plan's steps, in order */
     struct dt_device_bytes memory;
-    struct dt_rig_load
-        *loads; /* [load_count] each time that it was made resident, owned; NULL: none */
+    /* [load_count] each time that it was made resident, owned; NULL: none */
+    struct dt_rig_load *loads;
     int load_count;
     struct dt_timed_exchange *exchanges; /* [exchange_count], owned; NULL: not requested */
     int exchange_count;

@@ -34,14 +34,15 @@ struct dt_target_worker {
     bool alone;                   /* one plan is resident at a time */
     bool is_private;              /* its command is stored as a hash */
     int samples;                  /* timed steps of a start, at most; 0: not limited */
-    int switched; /* plans of up to so many ranks share one group; 0: only plans of equal ranks do */
+    /* plans of up to so many ranks share one group; 0: only plans of equal ranks do */
+    int switched;
     struct dt_assignment assigned; /* to a foreign worker */
     int64_t start_ns;              /* time that a group has to get ready */
     int64_t asked_ns;              /* that a foreign worker's first start took, for its hello */
     json_t *wanted;                /* the job that the user gave */
     json_t *hello, *ready; /* replies of a foreign worker when it was started; NULL for ours */
-    json_t *
-        started; /* in a session that is read back: {"engine", "program", "arguments"}; NULL: not recorded */
+    /* in a session that is read back: {"engine", "program", "arguments"}; NULL: not recorded */
+    json_t *started;
     json_t *announced; /* the hello's "parameters", "constants" and "rules" */
 };
 

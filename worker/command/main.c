@@ -268,10 +268,10 @@ static json_t *list_files(const struct dt_command_line *command)
 
 struct plan {
     struct dt_run_plan run; /* without words: released */
-    struct dt_times
-        first; /* the run that made it resident, for the next samples; count 0: used, or none */
-    struct dt_error
-        failed; /* a run that failed after others whose samples were sent: for the next request */
+    /* the run that made it resident, for the next samples; count 0: used, or none */
+    struct dt_times first;
+    /* a run that failed after others whose samples were sent: for the next request */
+    struct dt_error failed;
 };
 
 struct worker {

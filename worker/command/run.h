@@ -60,7 +60,8 @@ struct dt_run_setup {
     struct dt_limit limits[DT_METRICS_MOST];   /* limit_count of them */
     int limit_count;
     int64_t timeout_ns;
-    int retries; /* how often a run is repeated whose command exits with a code that is not accepted */
+    /* how often a run is repeated whose command exits with a code that is not accepted */
+    int retries;
     bool leave_nothing;            /* any process that is left behind fails the run */
     bool accepted[256];            /* exit codes */
     struct dt_command_line output; /* one word: the file that is verified; none: nothing is */

@@ -21,10 +21,10 @@ struct dt_timing {
     char kind;     /* 'w'all, 'r'egex, 'j'son, 't'qdm */
     regex_t regex; /* for 'r' */
     char *path;    /* for 'j': "metrics.steps[2]", for 't': the bar's name or NULL; owned */
-    char *
-        file; /* for 'j': the file that the command writes, with placeholders, owned; NULL: its output */
-    const char *
-        metric; /* a plain number, to be maximised, and not a time: its name, borrowed; NULL: a time */
+    /* for 'j': the file that the command writes, with placeholders, owned; NULL: its output */
+    char *file;
+    /* a plain number, to be maximised, and not a time: its name, borrowed; NULL: a time */
+    const char *metric;
     char option[64]; /* that it is of, for sentences: "--time" */
     struct dt_timing_unit unit;
     const char *unit_text; /* borrowed */

@@ -196,9 +196,9 @@ struct answer {
     const struct dt_ranked *documented; /* NULL: none */
     bool enough;                        /* it is within CLOSE of the best */
     double gain;                        /* how many times as fast as it another may be */
-    const struct dt_ranked
-        *close[CLOSE_MOST]; /* the best, and those that may be faster, best first */
-    size_t count;           /* of all of these */
+    /* the best, and those that may be faster, best first */
+    const struct dt_ranked *close[CLOSE_MOST];
+    size_t count; /* of all of these */
 };
 
 static void take_close(const struct dt_ranked *row, struct answer *answer)

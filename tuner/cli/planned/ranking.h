@@ -24,8 +24,8 @@ struct dt_ranked {
     enum dt_fit fit;
     int replicas;
     size_t index; /* of the plan among the engine's, without settings */
-    const struct dt_ranked *
-        mended; /* for a plan that lacks memory: the same with the cheapest setting that makes it fit; NULL: none */
+    /* for a plan that lacks memory: the same with the cheapest setting that makes it fit; NULL: none */
+    const struct dt_ranked *mended;
 };
 
 /* The one measured time that scales the others. */
@@ -54,8 +54,8 @@ struct dt_ranking {
     bool set;               /* nothing fits without a setting: rows have theirs */
     bool lacks;             /* some plan does not fit as it is: */
     struct dt_ranked least; /* the one of these, settings included, that needs the least memory */
-    size_t
-        left_out; /* plans of the engine that the device cannot run, and the sentences that say why */
+    /* plans of the engine that the device cannot run, and the sentences that say why */
+    size_t left_out;
     struct dt_text left_why;
     struct dt_anchor anchor;
     json_t *known;               /* what the engine's documentation says; NULL: nothing */

@@ -25,8 +25,8 @@ struct dt_doctor_view {
     const json_t *devices; /* docs/protocol.md */
     const json_t *host;    /* doctor.c */
     int64_t count;         /* number of devices */
-    const json_t
-        *device; /* that a rule about each device is asked of; NULL for rules about the machine */
+    /* that a rule about each device is asked of; NULL for rules about the machine */
+    const json_t *device;
 };
 
 struct dt_doctor_rule {

@@ -21,8 +21,8 @@
 struct dt_compare {
     int64_t deadline_ns;
     int sets; /* most sets: 1..DT_SETS_MOST */
-    bool
-        warms; /* each plan starts once before the first set, as the caches may be those of another session */
+    /* each plan starts once before the first set, as the caches may be those of another session */
+    bool warms;
     bool every_set; /* make as many as time allows, even when decided */
     uint64_t seed;
     void (*progress)(void *context, int set, int sets);

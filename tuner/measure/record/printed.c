@@ -245,8 +245,8 @@ struct print {
     const struct dt_samples *samples; /* the result's */
     bool whole;                       /* with phases and roofline */
     bool device;                      /* its worker reported something of devices */
-    bool
-        several; /* processes were requested: else an interval over samples need not hold for the next one */
+    /* processes were requested: else an interval over samples need not hold for the next one */
+    bool several;
     double flops, flop_rate, peak, image; /* a step's; seconds of an image; NAN: not known */
     struct dt_two_clocks clocks;
     struct dt_device_memory memory;
