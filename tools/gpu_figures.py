@@ -29,6 +29,7 @@ CELLS = [
     (DIT.format(8, "16.8"), "attention=cudnn", [("", "torch-sizes", "512 px batch 16: dittune default plan", 2), ("", "run-cudnn-8", "warm step", 2),
                                                 ("blocks compiled, cuDNN, one graph", "torch-sizes", "512 px batch 16: torch cudnn, blocks", 3)]),
 ]
+MS = {"us": 1e-3, "ms": 1, "s": 1e3}
 LAYERS = "chosen, of the first proposal"
 CELLS += [(cell, None, [("own", "rates", f"attention {shape}, own", 1), ("cuDNN", "rates", f"attention {shape}, cudnn", 3),
                         ("FlashAttention-3", "rates", f"attention {shape}, fa3", 4)]) for cell, shape in (
@@ -67,8 +68,8 @@ def expected(step, what):
 
 
 def measured(text):
-    """(what, figure, unit) of a log: rates of bench-gpu and bench/torch_gpu.py, and a step as `dittune run` prints it."""
-    best, tiles, case = {}, {}, ""
+    """(what, figure, unit) of a log: rates of bench-gpu and bench/torch_gpu.py, and steps as `dittune run` and a session print them."""
+    best, tiles, case, scale = {}, {}, "", 1
     many = text.count(" px, batch ") > 1  # cases of bench/torch_gpu.py in one log
     for line in text.splitlines():
         if many and (found := re.match(r"torch \S+, .*; \S+, (\d+ px), (batch \d+), ", line)):
@@ -82,7 +83,11 @@ def measured(text):
         elif found := re.match(r"((?:torch|dittune) \S.*?) {2,}([\d.]+) ms ", line):
             best[case + found[1]] = (float(found[2]), "ms")
         elif found := re.match(r"warm step *([\d.]+) (us|ms|s)\b", line):
-            best["warm step"] = (float(found[1]) * {"us": 1e-3, "ms": 1, "s": 1e3}[found[2]], "ms")
+            best["warm step"] = (float(found[1]) * MS[found[2]], "ms")
+        elif found := re.match(r" +step, (us|ms|s) ", line):
+            scale = MS[found[1]]
+        elif found := re.match(r"(best|kept|default|documented|best trial) +([\d.]+) +\[", line):
+            best[f"step, {found[1]}"] = (float(found[2]) * scale, "ms")
         elif found := re.match(r"verified.* by ([\d.e+-]+)", line):
             best["off by"] = (float(found[1]), "")
     shares = [rate / best[shape + ", own"][0] for (shape, tile), rate in tiles.items() if tile == TILE and best[shape + ", own"][0] > 0]

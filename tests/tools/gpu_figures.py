@@ -34,6 +34,10 @@ verified    against float32 in one rank: off by 0.00412
 TORCH = """torch flash, default                         7.251 ms   1.046 of dittune's, off by 0.002
 torch cudnn, max-autotune                not run: 130 seconds are over
 """
+SESSION = """          step, s   interval         speed against default cold, s   memory, MiB
+best        0.01812  [0.0181, 0.0182]  1.41 [1.40, 1.42]         40.1        2510
+default     0.02555  [0.0255, 0.0256]                            1.2         2498
+"""
 t = Dittune()
 FILE, PAGE = t.path / "gpu-check.json", t.path / "hardware.md"
 TOOL = SOURCE / "tools/gpu_figures.py"
@@ -70,11 +74,13 @@ add("NVIDIA H200", "rates", "ok", RATES)
 add("NVIDIA H200", "run-own", "ok", RUN)
 add("NVIDIA H200", "torch", "ok", TORCH)
 add("NVIDIA H200", "run-cudnn", "FAILED", RUN)
+add("NVIDIA H200", "engine-tune", "ok", SESSION)
 rows = json.loads(FILE.read_text(encoding="utf-8"))
 t.check("each row is whole", all(set(row) == {"card", "driver", "step", "what", "figure", "unit", "expected"} for row in rows), rows)
 t.check("a step that failed has no figure but its time", [row["what"] for row in rows if row["step"] == "run-cudnn"] == ["FAILED"], rows)
 t.check("time", figure(rows, "run-own", "ok") == (12, "s", "ok"), rows)
 t.check("a step", figure(rows, "run-own", "warm step") == (6.93, "ms", "6.3 to 7.3 ms"), rows)
+t.check("a session's steps", [figure(rows, "engine-tune", f"step, {name}")[:2] for name in ("best", "default")] == [(18.12, "ms"), (25.55, "ms")], rows)
 t.check("the best of our own tiles", figure(rows, "rates", "attention S=4608 D=128 24 heads, own") == (320.0, "TFLOP/s", "280 to 350"), rows)
 t.check("a library's", figure(rows, "rates", "attention S=4608 D=128 24 heads, cudnn") == (640.0, "TFLOP/s", "600 to 670"), rows)
 t.check("what was not run is none", figure(rows, "rates", "attention S=4608 D=128 24 heads, fa3") is None, rows)
