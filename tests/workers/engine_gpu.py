@@ -54,7 +54,7 @@ for name, words in (("wan22", ["--cfg"]), ("flux_layerwise", [])):
             and {"0 uses cuda:0", "1 uses cuda:1", "0 backend cpu:gloo,cuda:nccl"} <= set(text), text)
     worker.end()
 for name in ("tiny-flux", "tiny-wan", "tiny-qwen-image"):
-    worker = Worker(dict(model=name), t.path / "cards.log")
+    worker = Worker(dict(model=name, width=64, height=64, **(dict(frames=5) if name == "tiny-wan" else {})), t.path / "cards.log")
     axes = {axis["name"]: axis["values"] for axis in worker.hello.get("parameters", [])}
     t.check(f"{name}: a card in half precision: {worker.hello.get('say')}", axes.get("attention") == ["native", "_native_flash", "_native_cudnn"], worker.hello)
     one = worker.prepare(ranks=1)
@@ -62,7 +62,7 @@ for name in ("tiny-flux", "tiny-wan", "tiny-qwen-image"):
         other = worker.prepare(ranks=1, attention=attention)
         t.check(f"{name}: {attention}: {other.get('say') or error(other, one)}", other["op"] == "prepared" and error(other, one) < worker.hello["tolerance"], other)
     worker.end()
-worker = Worker(dict(model="tiny-flux"), t.path / "lost.log", FAKE_TORCH_LOSES="1")
+worker = Worker(dict(model="tiny-flux", width=64, height=64), t.path / "lost.log", FAKE_TORCH_LOSES="1")
 one, two = worker.prepare(ranks=1), worker.prepare(ranks=1, attention="_native_cudnn")
 t.check(f"a plan that loses the GPU: {two.get('say')}", two["op"] == "failed" and two["kind"] == "error" and "illegal memory access" in two["say"], two)
 t.check("plans before it and behind it are measured in a new process", worker.ask(op="run", handle=one["handle"], n=2, mode="measure")["op"] == "samples"
