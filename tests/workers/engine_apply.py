@@ -13,7 +13,7 @@ from asked import Asked
 from dittune_test import BUILD, SOURCE, Dittune
 from lib_real import environment
 
-PYTHON = environment("diffusers", "diffusers")
+PYTHON = environment("diffusers", "diffusers", "peft")
 FILE = SOURCE / "tests/workers/lib_pipelines.py"
 PROGRAM = SOURCE / "tests/workers/lib_apply.py"
 NS = 1_000_000

@@ -14,7 +14,7 @@ from dittune_test import SOURCE, Dittune
 from lib_real import environment, error, program
 
 t = Dittune(clock="real")
-PYTHON = environment("diffusers", "diffusers")
+PYTHON = environment("diffusers", "diffusers", "peft", "torchao")
 WORKER = program(t, "dittune-worker-diffusers", PYTHON, "from dittune_workers.diffusers.worker import main\nmain()")
 HERE = pathlib.Path(__file__).parent
 FILE = HERE / "lib_pipelines.py"

@@ -12,23 +12,25 @@ from asked import Asked
 from dittune_test import BUILD, SOURCE, skip
 
 
-def environment(engine, package):
-    """A Python that has the package. Installs it from the Python registry into the build folder, once; $DITTUNE_ENGINES names
-    a virtual environment instead."""
+def environment(engine, package, *more):
+    """A Python that has the package, and more. Installs them from the Python registry into the build folder, once; $DITTUNE_ENGINES
+    names a virtual environment instead."""
     folder = pathlib.Path(os.environ.get("DITTUNE_ENGINES", BUILD / "engines"))
     python = folder / "bin/python"
     if "DITTUNE_ENGINES" in os.environ:
-        if subprocess.run([python, "-c", f"import {package}"], check=False, capture_output=True).returncode:
-            skip(f"$DITTUNE_ENGINES has no {package}")
+        for name in (package, *more):
+            if subprocess.run([python, "-c", f"import {name}"], check=False, capture_output=True).returncode:
+                skip(f"$DITTUNE_ENGINES has no {name}")
         return python
     folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / engine).exists():
-            install = f"{sys.executable} -m venv {folder} && {python} -m pip install -q '{SOURCE}[{engine}]'"
+        done = folder / "-".join((engine, *more))
+        if not done.exists():
+            install = f"{sys.executable} -m venv {folder} && {python} -m pip install -q '{SOURCE}[{engine}]' {' '.join(more)}"
             if subprocess.run(["bash", "-c", install], check=False).returncode:
                 skip(f"the Python registry has not given {package}")
-            (folder / engine).touch()
+            done.touch()
     return python
 
 
