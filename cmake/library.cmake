@@ -7,6 +7,16 @@
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
+# The header is used as it is in the source tree, too, so its number is not written but held against the project's version.
+function(dt_library_version)
+    math(EXPR number "10000 * ${PROJECT_VERSION_MAJOR} + 100 * ${PROJECT_VERSION_MINOR} + ${PROJECT_VERSION_PATCH}")
+    file(STRINGS ${CMAKE_SOURCE_DIR}/db/api/dittune.h line REGEX "^#define DITTUNE_VERSION_NUM ")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/db/api/dittune.h)
+    if(NOT line STREQUAL "#define DITTUNE_VERSION_NUM ${number}")
+        message(FATAL_ERROR "db/api/dittune.h says '${line}', and the project's version ${PROJECT_VERSION} is ${number}")
+    endif()
+endfunction()
+
 function(dt_library_objects)
     file(GLOB api CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/db/api/*.c)
     set(sources ${api})
@@ -95,6 +105,7 @@ endfunction()
 # dt_api is what tests/api links: the shared library as others see it, Jansson to make its allocations fail, and the
 # store's own code to write what is looked up.
 function(dt_library)
+    dt_library_version()
     dt_library_objects()
     dt_library_shared()
     dt_library_static()
