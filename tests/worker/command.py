@@ -64,7 +64,7 @@ def switches():
         t.check(f"switch: {name}", got in (want, "|" if want == "" else want), got)  # printf prints one | for no word
     for name, command, plan, want in [
             ("a switch", "{eager?--x 1} {!eager?--y}", "on", "--x|1|"), ("two in one word", "--mode={eager?eager}{!eager?graph}", "off", "--mode=graph|"),
-            ("a value in it is a parameter", "{eager?--kind {kind}}", "odd", "--kind|$(id)|"), ("an empty value is an empty word", "x {kind}", "off", "x||")]:
+            ("a value in it is a parameter", "{eager?--kind {kind}}", "odd", "--kind|$(id)|"), ("an empty value is left out", "x {kind}", "off", "x|")]:
         got = ran(f"{script} {command} {rest}", plan, "--shell")
         t.check(f"switch, in a shell: {name}", got == want, got)
     answer = ran(f"{script} '{{eager?{{kind}}}}' {rest}", "on", "--shell")
@@ -77,6 +77,24 @@ def switches():
         t.check(f"switch: {name}", say in answer, answer)
     answer = ran(f"{script} {{eager?--eager}} {{cfg}} {{mem}}", "on")
     t.check("a parameter that is in no switch either is missed", "has no {kind}" in answer, answer)
+
+
+# What names a unit beside a number, where --unit does not: text, --time, the step in ns or a part of the sentence.
+UNNAMED = [("behind it", "took 0.5 min", "regex:took ([0-9.]+)", "it has '0.5 min' (--unit min)"),
+           ("in letters of Greek", "took 5 \u00b5s", "regex:took ([0-9.]+)", "(--unit us)"),
+           ("spelt out", "took 5 milliseconds", "regex:took ([0-9.]+)", "(--unit ms)"),
+           ("of a minute", "412 images/min", "regex:([0-9.]+)", "(--unit images/min)"),
+           ("a minimum, not minutes", "avg 2e-6 min 1e-6", "regex:avg ([0-9e.-]+)", 2e3),
+           ("in the name before it", "step_ms=0.002", "regex:=([0-9.]+)", "it has 'step_ms=0.002' (--unit ms)"),
+           ("in a name of JSON", '"stepMs": 0.002', "regex:: ([0-9.]+)", "(--unit ms)"),
+           ("before it", "us: 2e-6", "regex:: ([0-9e.-]+)", "(--unit us)"),
+           ("in brackets", "time [ms]   2e-6", "regex: +([0-9e.-]+)", "(--unit ms)"), ("with words", "took (in ms): 2e-6", "regex:: ([0-9e.-]+)", "(--unit ms)"),
+           ("the right one", "step_s: 9000", "regex:: ([0-9.]+)", 9e12),
+           ("a name of a minimum", "latency_min: 2e-6", "regex:: ([0-9e.-]+)", 2e3), ("a word that ends like one", "bus: 2e-6", "regex:: ([0-9e.-]+)", 2e3),
+           ("of the number before", "a 3 ms 2e-6", "regex:ms ([0-9e.-]+)", 2e3), ("a name of one letter", "s=2e-6", "regex:=([0-9e.-]+)", 2e3),
+           ("beside it in JSON", '{"runs": [{"real_time": 5, "time_unit": "us"}]}', "json:runs[0].real_time", 5e3),
+           ("beside a list", '{"t": [5, 7], "unit": "ms"}', "json:t", 5e6), ("a rate beside it", '{"t": 4, "unit": "img/ms"}', "json:t", 2.5e5),
+           ("no time beside it", '{"t": 2e-6, "unit": "MiB"}', "json:t", 2e3), ("of another object", '{"unit": "ms", "a": {"t": 2e-6}}', "json:a.t", 2e3)]
 
 
 def times():
@@ -141,11 +159,26 @@ def times():
              ("one in brackets", '{"abc":4}', ('json:["abc',), "no time where --time says"),
              ("a word as an index", '{"steps":[3,4]}', ("json:steps[last]",), "no time where --time says"),
              ("a time per something", '{"ms_per_token":800}', ("json:ms_per_token", "--unit", "ms"), 8e8),
+             ("JSON of events behind the result", '{"t":0.5}\n{"event":"done"}\n', ("json:t",), "nothing at 't', which an earlier one has: let the program print its result last"),
+             ("a list whose items begin lines", '{"t":9}\n[\n{"t":1},\n{"t":2}\n]\n', ("json:[0].t",), 1e9),
+             ("a text of JSON", '{"t":"5 ms"}', ("json:t",), "at 't' is a text, not a number: '5 ms'"),
+             ("a rate of a minute", "412 images/min", ("regex:([0-9.]+)", "--unit", "images/min"), 60e9 // 412),
+             ("a bar that turned over", "x 1.25it/s]", ("regex:([0-9.]+)s/it",), "a progress bar turns over between s/it and it/s: --time tqdm reads it"),
+             *((f"a part of {text}", f"took {text}\n", (f"regex:{how}",), f"it has '{text}'") for text, how in (
+                 ("1'234.5", "took ([0-9.]+)"), ("1_234", "took ([0-9.]+)"), ("1'234.5", "'([0-9.]+)"), ("1:05.2", "took ([0-9.]+)"),
+                 ("1:00:05", "took ([0-9.]+)"), ("1m3.5s", "m([0-9.]+)s"), ("1m3.5s", "took ([0-9.]+)"), ("2h5min", "took ([0-9.]+)"))),
+             ("minutes and seconds, apart", "took 1 min 30 s", ("regex:took ([0-9.]+)",), "or of a time of several units: let the program print one plain number, as in 1234.5; it has '1 min 30"),
+             ("no minutes", "real 0m3.5s", ("regex:m([0-9.]+)s",), 3.5e9), ("a rank before a colon", "rank 3:12.5 s", ("regex::([0-9.]+)",), 12.5e9),
+             ("a name with digits", "gpu0_125", ("regex:_([0-9]+)",), 125e9), ("a colon of a list", "took 3:1", ("regex:took ([0-9]+)",), 3e9),
              ("JSON with NaN is not passed over", '{"t":0.5}\n{"t":NaN}\n', ("json:t",), "has NaN or Infinity")]
     for name, text, how, want in cases:
         got = time(text, *how)
         cause_first(name, answers[-1])
         t.check(f"time: {name}", want in got if isinstance(want, str) else got == (want if isinstance(want, list) else [want]), got)
+    for name, text, how, want in UNNAMED:
+        answer = prepared(f"sh -c 'cat {t.write('text', text)} # {{ranks}} {{mode}}'", "--space", SPACE, "--time", how)
+        got = answer["say"] if answer["op"] == "failed" else answer["steps"][0]
+        t.check(f"time without --unit: {name}", want in got if isinstance(want, str) else got == want, answer)
     wall = time("", "wall")
     t.check("time: wall is the whole command", len(wall) == 1 and wall[0] > 100_000, wall)
     many = time("".join(f"took {i} s\n" for i in range(1, 1025)), "regex:took ([0-9]+) s")
@@ -291,6 +324,9 @@ def refused():
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json:runs[*].step_ms"), "names ms, but --unit is s: give --unit ms"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json:tokens_per_s"), "names it/s, but --unit is s: give --unit it/s"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json:ms_per_token"), "names ms, but --unit is s: give --unit ms"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json:stepMs"), "the path 'stepMs' names ms, but --unit is s: give --unit ms"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json:timings_us.mean[0]"), "names us, but"),
+             ("sh {ranks} {mode}", ("--space", SPACE, "--time", "json:tokensPerSecond"), "names it/second, but"),
              ("sh {ranks} {mode}", (*USUAL, "--metric", "p99"), "--metric 'p99' is not NAME=HOW"),
              ("sh {ranks} {mode}", (*USUAL, "--metric", "a=wall", "--limit", "a<=1"), "--metric a 'wall' is not regex:EXPRESSION, json:PATH"),
              ("sh {ranks} {mode}", (*USUAL, "--metric", "a=json:a"), "--metric a has no use: give --objective max:a or --limit"),
@@ -302,7 +338,7 @@ def refused():
              ("sh {ranks} {mode}", ("--space", SPACE, "--metric", "a=json:a", "--metric", "a=json:b", "--objective", "max:a"), "--metric a is given twice"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "regex:([0-9"), "cannot be read"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "regex:[0-9]+"), "has no group"),
-             ("sh {ranks} {mode}", (*USUAL, "--unit", "m"), "the unit 'm' is not s, ms, us or ns, or a rate such as it/s"),
+             ("sh {ranks} {mode}", (*USUAL, "--unit", "m"), "the unit 'm' is not s, ms, us, ns, min or h, or a rate such as it/s"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", r"regex:(\d+)"), "has \\d, which POSIX expressions do not have: write [0-9]"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "regex:took .*?([0-9]+)"), "has the lazy *?"),
              ("sh {ranks} {mode}", ("--space", SPACE, "--time", "regex:(?:took) ([0-9]+)"), "has (?, which POSIX"),
@@ -443,7 +479,7 @@ def alike():
     done = t.tool("tune", *options, "--devices", "2", "--budget", "60s")
     say = "2 plans that were tried beside the default failed in the same way (failed: run 2: the command exited with 3"
     t.check("all but the default failed alike", done.code == 6 and say in " ".join((done.out + done.err).split()), done)
-    done = t.tool("tune", *options, "--devices", "2", "--budget", "2s", "--json")
+    done = t.tool("tune", *options, "--devices", "2", "--budget", "2s", "--json", clock="virtual")
     t.check("nor is a longer budget named where the first was short", done.code == 6 and done.json["needs_seconds"] is None and "a decided answer needs" not in done.err.split("final comparison")[-1], done)
     done = t.tool("lookup", *options, "--devices", "2", "--require", "decided")
     t.check("and the default is no decided answer", done.code == 10, done)

@@ -414,7 +414,7 @@ const struct dt_option_row dt_option_rows[] = {
     {"time", "HOW", COMMANDED, NULL, parse_text, AT(command.time),
      "where the output of --command, or the answer of --server, has the time of a step: "
      "regex:EXPRESSION, json:PATH, json:FILE:PATH, tqdm or wall (default of --server)"},
-    {"unit", "s|ms|us|ns", COMMANDED, NULL, parse_text, AT(command.unit),
+    {"unit", "s|ms|us|ns|min|h", COMMANDED, NULL, parse_text, AT(command.unit),
      "of that time, or a rate, as in it/s (default: s)"},
     {"metric", "NAME=HOW", COMMANDED, NULL, parse_texts, AT(command.metrics),
      "another number of --command, read as --time is: p99=regex:p99 ([0-9.]+); for --objective "

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "worker/command/quote.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +20,11 @@ struct dt_bar_time {
     char from[80];  /* "steps 2 to 28 of 28/28 [00:31<00:00]" */
 };
 
-/* tqdm draws "name:  40%|####      | 2/5 [00:01<00:02,  1.49it/s]" after a carriage return, ten times a second at most. Elapsed is cut
- * to whole seconds. The rate is a smoothed mean, and so the plain mean in two lines: the first
- * one after a step, and the one that close() draws, which a line feed follows. There steps / rate
- * is the elapsed time to three digits or more, which the whole seconds confirm. Otherwise only
- * whole seconds are known. */
+/* tqdm draws "name:  40%|####      | 2/5 [00:01<00:02,  1.49it/s]" after a carriage return, ten
+ * times a second at most. Elapsed is cut to whole seconds. The rate is a smoothed mean, and so the
+ * plain mean in two lines: the first one after a step, and the one that close() draws, which a line
+ * feed follows. There steps / rate is the elapsed time to three digits or more, which the whole
+ * seconds confirm. Otherwise only whole seconds are known. */
 
 #define BARS_MOST  16
 #define TICK_LINES 1024
@@ -169,6 +170,7 @@ static dt_status bars_read(const struct dt_text *text, const char *name,
 #define TIMING_TICK_LINES 4096
 #define METRIC_LEAST      2e-5 /* its inverse is a time of less than a day, */
 #define METRIC_MOST       1e6  /* and of nanoseconds that can tell a thousandth */
+#define MINUTE            60e9
 #define WALL_TIMES        1.05 /* printed times are rounded: so much longer than the run is none */
 
 struct values {
@@ -188,7 +190,9 @@ static bool read_unit(const char *unit, struct dt_timing_unit *out)
     } units[] = {{" s sec secs second seconds ", 1e9},
                  {" ms msec msecs millisecond milliseconds ", 1e6},
                  {" us \xc2\xb5s \xce\xbcs usec usecs microsecond microseconds ", 1e3},
-                 {" ns nsec nsecs nanosecond nanoseconds ", 1}};
+                 {" ns nsec nsecs nanosecond nanoseconds ", 1},
+                 {" min mins minute minutes ", MINUTE},
+                 {" h hr hrs hour hours ", 60 * MINUTE}};
     const char *slash = strchr(unit, '/');
     for (int part = 0; part < (slash != NULL ? 2 : 1); part++) {
         char name[40];
@@ -204,6 +208,44 @@ static bool read_unit(const char *unit, struct dt_timing_unit *out)
             }
     }
     return false;
+}
+
+static bool is_same_unit(const struct dt_timing_unit *a, const struct dt_timing_unit *b)
+{
+    return a->ns == b->ns && a->rate == b->rate;
+}
+
+/* One spelling of a unit, as it is part of a key. */
+static const char *spell_unit(const struct dt_timing_unit *unit, const char *text)
+{
+    static const char *const names[] = {"ns", "us", "ms", "s", "min", "h"};
+    int i = 0;
+    for (double ns = unit->ns; ns > 1 && i < 5; i++)
+        ns /= i < 3 ? 1e3 : 60;
+    return unit->rate ? text : names[i];
+}
+
+/* The unit at the end of a name: latency_ms, latencyMs, tokens_per_s, ms_per_token. Minutes are not
+ * told from minima, nor hours from heights. */
+static bool read_name_unit(const char *name, size_t size, char text[48],
+                           struct dt_timing_unit *unit)
+{
+    char word[48] = "";
+    size_t n = 0;
+    for (size_t i = 0; i < size && n + 2 < sizeof word; i++) {
+        bool upper = name[i] >= 'A' && name[i] <= 'Z';
+        if (upper && i > 0 && name[i - 1] >= 'a' && name[i - 1] <= 'z')
+            word[n++] = '_';
+        word[n++] = (char)(name[i] == '-' ? '_' : upper ? name[i] - 'A' + 'a' : name[i]);
+    }
+    char *rate = strstr(word, "_per_"), *end = strrchr(word, '_');
+    snprintf(text, 48, "%s%s", rate != NULL ? "it/" : "", end != NULL ? end + 1 : word);
+    if (rate != NULL && !read_unit(text, unit)) { /* ms_per_token */
+        *rate = 0;
+        end = strrchr(word, '_');
+        snprintf(text, 48, "%s", end != NULL ? end + 1 : word);
+    }
+    return read_unit(text, unit) && (unit->rate || unit->ns < MINUTE);
 }
 
 static double ns_of(double number, const struct dt_timing_unit *unit)
@@ -244,31 +286,31 @@ static dt_status check_expression(const char *text)
     return DT_OK;
 }
 
-/* The last name of a path may name the unit: seconds, ms, latency_ms, tokens_per_s. */
+/* The last name of a path that names a unit does: seconds, ms, latency_ms, tokens_per_s,
+ * timings_ms.mean. */
 static dt_status read_path_unit(struct dt_timing *timing)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
-    char word[40] = "", text[48];
-    struct dt_timing_unit unit;
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-";
+    char text[48], last[48];
+    struct dt_timing_unit unit, found;
+    bool any = false;
     for (const char *at = timing->path; (at = strpbrk(at, letters)) != NULL;) {
         size_t size = strspn(at, letters);
-        snprintf(word, sizeof word, "%.*s", size < sizeof word ? (int)size : 0, at);
+        bool within = at[size + strspn(at + size, "0123456789[]*\"'")] != 0; /* s.mean: any name */
+        if ((!within || size > 1) && read_name_unit(at, size, last, &found)) {
+            any = true;
+            unit = found;
+            snprintf(text, sizeof text, "%s", last);
+        }
         at += size;
     }
-    char *rate = strstr(word, "_per_"), *end = strrchr(word, '_');
-    snprintf(text, sizeof text, "%s%s", rate != NULL ? "it/" : "", end != NULL ? end + 1 : word);
-    if (rate != NULL && !read_unit(text, &unit)) { /* ms_per_token */
-        *rate = 0;
-        end = strrchr(word, '_');
-        snprintf(text, sizeof text, "%s", end != NULL ? end + 1 : word);
-    }
-    if (timing->metric != NULL || timing->unit_given || !read_unit(text, &unit))
+    if (!any || timing->metric != NULL || timing->unit_given)
         return DT_OK;
-    timing->unit_named = unit.ns == timing->unit.ns && unit.rate == timing->unit.rate;
+    timing->unit_named = is_same_unit(&unit, &timing->unit);
     return timing->unit_named
                ? DT_OK
                : dt_fail(DT_EUSAGE, "the path '%s' names %s, but --unit is %s: give --unit %s",
-                         timing->path, text, timing->unit_text, text);
+                         timing->path, text, timing->unit_text, spell_unit(&unit, text));
 }
 
 /* "PATH" or "FILE:PATH", after "json:". */
@@ -295,6 +337,26 @@ static dt_status read_bar(struct dt_timing *timing, const char *text)
     return *text == 0 || timing->path != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
+/* The last three marks of thousands are blanks. */
+static dt_status compile_parts(struct dt_timing *timing)
+{
+#define PARTS "(h|hrs?|hours?|m|mins?|minutes?)"
+#define MARKS "('|\xe2\x80\x99|\xc2\xa0|\xe2\x80\xaf|\xe2\x80\x89"
+    static const char before[] = "[1-9][0-9]* ?" PARTS " ?$|[0-9]" MARKS ")$";
+    static const char behind[] =
+        "^([0-9]{1,3}" MARKS "|_)[0-9]{3}([^0-9]|$)|[0-9]+:[0-5][0-9]([^0-9]|$)|[0-9]+ ?" PARTS
+        " ?[0-9.]+ ?(m|mins?|minutes?|s|secs?|seconds?)([^a-z]|$))";
+    if (regcomp(&timing->part_before, before, REG_EXTENDED) != 0)
+        goto out;
+    if (regcomp(&timing->part_behind, behind, REG_EXTENDED) == 0)
+        return DT_OK;
+    regfree(&timing->part_before);
+out:
+    regfree(&timing->regex);
+    timing->kind = 0;
+    return dt_fail(DT_ENOMEM, "out of memory");
+}
+
 dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *unit,
                          const char *metric)
 {
@@ -305,14 +367,10 @@ dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *
     if (metric != NULL)
         timing->unit = (struct dt_timing_unit){.ns = 1};
     else if (!read_unit(unit, &timing->unit))
-        return dt_fail(DT_EUSAGE, "the unit '%s' is not s, ms, us or ns, or a rate such as it/s",
+        return dt_fail(DT_EUSAGE,
+                       "the unit '%s' is not s, ms, us, ns, min or h, or a rate such as it/s",
                        unit);
-    double ns = timing->unit.ns; /* one spelling, as it is part of a key */
-    timing->unit_text = timing->unit.rate || metric != NULL ? unit
-                        : ns >= 1e9                         ? "s"
-                        : ns >= 1e6                         ? "ms"
-                        : ns >= 1e3                         ? "us"
-                                                            : "ns";
+    timing->unit_text = metric != NULL ? unit : spell_unit(&timing->unit, unit);
     if (metric == NULL && strcmp(how, "wall") == 0)
         return DT_OK;
     if (metric == NULL && strncmp(how, "tqdm", 4) == 0 && (how[4] == 0 || how[4] == ':'))
@@ -330,18 +388,18 @@ dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *
         regerror(error, &timing->regex, why, sizeof why);
         return dt_fail(DT_EUSAGE, "the expression '%s' cannot be read: %s", how + 6, why);
     }
-    if (timing->regex.re_nsub > 0) {
-        timing->kind = 'r';
-        return DT_OK;
-    }
+    timing->kind = 'r';
+    if (timing->regex.re_nsub > 0)
+        return compile_parts(timing);
     regfree(&timing->regex);
+    timing->kind = 0;
     return dt_fail(DT_EUSAGE, "the expression '%s' has no group: put the number into ( )", how + 6);
 }
 
 void dt_timing_fini(struct dt_timing *timing)
 {
-    if (timing->kind == 'r')
-        regfree(&timing->regex);
+    for (int i = 0; i < 3 && timing->kind == 'r'; i++)
+        regfree((regex_t *[]){&timing->regex, &timing->part_before, &timing->part_behind}[i]);
     free(timing->path);
     free(timing->file);
     *timing = (struct dt_timing){0};
@@ -363,6 +421,27 @@ static bool take_group(const char *text, const regmatch_t *group, char out[64])
     memcpy(out, text + group->rm_so, size);
     out[size] = 0;
     return true;
+}
+
+/* The number is a part of one with thousands, 1'234.5, or of a time of several units: 1:05.2,
+ * 1m30s, "1 min 30 s". */
+static dt_status check_parts(const struct dt_timing *timing, const char *begin, const char *number)
+{
+    enum { BEFORE = 16, BEHIND = 40 };
+    const char *from = number - begin > BEFORE ? number - BEFORE : begin;
+    regmatch_t before = {.rm_eo = (regoff_t)(number - from)};
+    regmatch_t behind = {.rm_eo = (regoff_t)strnlen(number, BEHIND)};
+    bool begins = regexec(&timing->part_before, from, 1, &before, REG_STARTEND) == 0;
+    if (!begins && regexec(&timing->part_behind, number, 1, &behind, REG_STARTEND) != 0)
+        return DT_OK;
+    from = begins ? from + before.rm_so : number;
+    const char *to = begins ? number : number + behind.rm_eo - 1; /* it may be what follows */
+    to += strcspn(to, " \r\n");
+    return dt_fail(DT_FAILED,
+                   "the number in the group of %s is a part of one with thousands, or of a time of "
+                   "several units: let the program print one plain number, as in 1234.5" DT_QUOTES
+                   "; it has '%.*s'",
+                   timing->option, (int)(to - from), from);
 }
 
 /* Bytes of a number that go on behind a part of it: ",5", ".25", "e-05". */
@@ -440,6 +519,16 @@ static void take_word(const char *behind, char word[40])
     snprintf(word, 40, "%.*s", n < 40 ? (int)n : 0, at);
 }
 
+/* "5 min" may be five minutes, and the least of some numbers: "0.41 min 0.39 max", or where the
+ * unit is given. */
+static bool is_label(const struct dt_timing *timing, const char *behind)
+{
+    const char *at = behind + strspn(behind, " \t");
+    at += strcspn(at, " \t\r\n:=");
+    at += strspn(at, " \t:=");
+    return timing->unit_given || (*at >= '0' && *at <= '9');
+}
+
 /* The word behind a number names the unit that is read (*named), or another one. */
 static dt_status check_behind(const struct dt_timing *timing, const char *number, size_t size,
                               bool *named)
@@ -447,13 +536,45 @@ static dt_status check_behind(const struct dt_timing *timing, const char *number
     char word[40];
     struct dt_timing_unit unit;
     take_word(number + size, word);
-    *named = read_unit(word, &unit);
-    if (!*named || (unit.ns == timing->unit.ns && unit.rate == timing->unit.rate))
+    *named = read_unit(word, &unit) &&
+             !(unit.ns >= MINUTE && !unit.rate && is_label(timing, number + size));
+    if (!*named || is_same_unit(&unit, &timing->unit))
         return DT_OK;
     return dt_fail(DT_FAILED,
                    "the output has another unit than %s: give it as --unit, or, where it changes, "
                    "put the unit into a second group" DT_QUOTES "; it has '%.*s %s' (--unit %s)",
-                   timing->unit_text, (int)size, number, word, word);
+                   timing->unit_text, (int)size, number, word, spell_unit(&unit, word));
+}
+
+/* The name before a number ends with its unit: "latency_ms: 5", "step_s=5", "ms: 5", "time [ms] 5",
+ * "took (in ms): 5". A unit that is given stands: the name may mean something else. */
+static dt_status check_before(const struct dt_timing *timing, const char *begin, const char *number,
+                              size_t size, bool *named)
+{
+    enum { MOST = 60 };
+    char text[48];
+    struct dt_timing_unit unit;
+    const char *at = number, *least = number - begin > MOST ? number - MOST : begin;
+    bool apart = false;
+    for (; at > least && strchr(" \t\"'=:", at[-1]) != NULL; at--)
+        apart = apart || at[-1] == '=' || at[-1] == ':';
+    bool brackets = at > least && (at[-1] == ')' || at[-1] == ']');
+    const char *end = at -= brackets;
+    while (at > least &&
+           (at[-1] & 0x80 || isalnum((unsigned char)at[-1]) || strchr("_-/", at[-1]) != NULL))
+        at--;
+    if (at == end || timing->unit_given || !read_name_unit(at, (size_t)(end - at), text, &unit))
+        return DT_OK;
+    bool whole = strlen(text) == (size_t)(end - at);
+    if (whole && !brackets && !(apart && end - at > 1))
+        return DT_OK;
+    *named = is_same_unit(&unit, &timing->unit);
+    return *named ? DT_OK
+                  : dt_fail(DT_FAILED,
+                            "the output has another unit than %s: give it as --unit" DT_QUOTES
+                            "; it has '%.*s' (--unit %s)",
+                            timing->unit_text, (int)(number - at) + (int)size, at,
+                            spell_unit(&unit, text));
 }
 
 /* Adds the first group of a match, which is a number, in the unit of the second
@@ -475,11 +596,14 @@ static dt_status add_group(const struct dt_timing *timing, const char *begin, co
         return dt_fail(DT_FAILED, "the output has a %s that is not finite" DT_QUOTES ": '%s'",
                        timing->metric != NULL ? "number" : "time", number);
     DT_TRY(check_whole(timing, begin, at, strlen(number)));
+    DT_TRY(check_parts(timing, begin, at));
     bool named = timing->metric != NULL ||
                  (timing->regex.re_nsub > 1 && take_group(text, &groups[2], second) &&
                   read_unit(second, &unit));
     if (!named)
         DT_TRY(check_behind(timing, at, strlen(number), &named));
+    if (!named)
+        DT_TRY(check_before(timing, begin, at, strlen(number), &named));
     values->unnamed = values->unnamed || !named;
     if (values->count == 0) {
         const char *stop = text + groups[0].rm_eo;
@@ -540,13 +664,18 @@ static size_t number_extent(const char *begin)
     return 0;
 }
 
-/* The last object or list that begins a line, on one line or many, or the whole text. New
- * reference; *root NULL: none. An object with NaN, which Python writes and JSON does not have, is
- * not passed over for an older one. */
-static dt_status find_json(const struct dt_text *text, json_t **root)
+struct span {
+    const char *begin, *end;
+};
+
+/* The last object or list that begins a line before span->begin, on one line or many, or the whole
+ * text; *span becomes it. New reference; *root NULL: none. An object with NaN, which Python writes
+ * and JSON does not have, is not passed over for an older one. */
+static dt_status find_json(const struct dt_text *text, struct span *span, json_t **root)
 {
     enum { TRIES = 1000 };
-    const char *whole = dt_text_at(text), *end = whole + text->size;
+    const char *whole = dt_text_at(text), *end = span->begin;
+    end -= span->end != NULL && end > whole; /* the line feed before the one found last */
     int tries = 0;
     *root = NULL;
     while (end > whole && tries < TRIES) {
@@ -555,6 +684,7 @@ static dt_status find_json(const struct dt_text *text, json_t **root)
             begin--;
         size_t size = *begin == '{' || *begin == '[' ? number_extent(begin) : 0;
         tries += size > 0;
+        *span = (struct span){begin, begin + size};
         if (size > 0 && dt_json_parse(begin, size, "a line", root) == DT_OK)
             return DT_OK;
         *root = NULL;
@@ -566,33 +696,59 @@ static dt_status find_json(const struct dt_text *text, json_t **root)
                            begin);
         end = begin > whole ? begin - 1 : whole;
     }
+    *span = (struct span){whole, whole + text->size};
     if (dt_json_parse(whole, text->size, "the output", root) < 0)
         *root = NULL;
     return DT_OK;
 }
 
-static dt_status add_number(const struct dt_timing *timing, const json_t *value,
-                            struct values *values)
+/* The field beside a number that names its unit, as Google Benchmark's "time_unit"; NULL: none. */
+static const char *unit_beside(const json_t *holder, struct dt_timing_unit *unit)
 {
-    if (!json_is_number(value))
-        return dt_fail(DT_FAILED, "at '%s' is something else than numbers", timing->path);
-    if (values->count == 0)
-        snprintf(values->first, sizeof values->first, "%.40s: %.9g", timing->path,
-                 json_number_value(value));
-    values->unnamed = !timing->unit_named;
-    return add_value(values, ns_of(json_number_value(value), &timing->unit));
+    static const char *const names[] = {"unit", "units", "time_unit", "timeunit", "timeUnit"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *text = json_string_value(json_object_get(holder, names[i]));
+        if (text != NULL && read_unit(text, unit))
+            return text;
+    }
+    return NULL;
 }
 
-/* A number, or a list or an object of numbers. */
-static dt_status add_numbers(const struct dt_timing *timing, json_t *value, struct values *values)
+static dt_status add_number(const struct dt_timing *timing, const json_t *holder,
+                            const json_t *value, struct values *values)
+{
+    struct dt_timing_unit unit = timing->unit, beside;
+    if (json_is_string(value))
+        return dt_fail(DT_FAILED, "at '%s' is a text, not a number" DT_QUOTES ": '%.60s'",
+                       timing->path, json_string_value(value));
+    if (!json_is_number(value))
+        return dt_fail(DT_FAILED, "at '%s' is something else than numbers", timing->path);
+    const char *text = timing->metric == NULL ? unit_beside(holder, &beside) : NULL;
+    if (text != NULL && timing->unit_given && !is_same_unit(&beside, &unit))
+        return dt_fail(DT_FAILED,
+                       "the output names another unit than --unit %s beside '%s'" DT_QUOTES
+                       ": '%s'",
+                       timing->unit_text, timing->path, text);
+    if (text != NULL)
+        unit = beside;
+    if (values->count == 0)
+        snprintf(values->first, sizeof values->first, "%.40s: %.9g%s%.20s", timing->path,
+                 json_number_value(value), text != NULL ? " " : "", text != NULL ? text : "");
+    values->unnamed = values->unnamed || (!timing->unit_named && text == NULL);
+    return add_value(values, ns_of(json_number_value(value), &unit));
+}
+
+/* A number, or a list or an object of numbers. holder: the object that has it. */
+static dt_status add_numbers(const struct dt_timing *timing, const json_t *holder, json_t *value,
+                             struct values *values)
 {
     const char *name;
     json_t *item;
     size_t i;
-    if (json_is_number(value))
-        return add_number(timing, value, values);
-    json_array_foreach(value, i, item) DT_TRY(add_number(timing, item, values));
-    json_object_foreach(value, name, item) DT_TRY(add_number(timing, item, values));
+    if (json_is_number(value) || json_is_string(value))
+        return add_number(timing, holder, value, values);
+    json_array_foreach(value, i, item) DT_TRY(add_number(timing, holder, item, values));
+    json_object_foreach(value, name, item) DT_TRY(add_number(timing, holder, item, values));
     return DT_OK;
 }
 
@@ -626,29 +782,50 @@ static const char *path_step(const char *path, json_t **value, bool *all)
     return at + (*at == '.' && at[1] != 0);
 }
 
-static dt_status collect_values(const struct dt_timing *timing, json_t *value, const char *path,
-                                struct values *values)
+static dt_status collect_values(const struct dt_timing *timing, const json_t *holder, json_t *value,
+                                const char *path, struct values *values)
 {
     bool all = false;
     const char *name;
     json_t *item;
     size_t i;
-    while (value != NULL && *path != 0 && !all)
+    while (value != NULL && *path != 0 && !all) {
+        holder = json_is_object(value) ? value : holder;
         if ((path = path_step(path, &value, &all)) == NULL)
             return DT_OK;
+    }
     if (!all)
-        return add_numbers(timing, value, values);
-    json_array_foreach(value, i, item) DT_TRY(collect_values(timing, item, path, values));
-    json_object_foreach(value, name, item) DT_TRY(collect_values(timing, item, path, values));
+        return add_numbers(timing, holder, value, values);
+    json_array_foreach(value, i, item) DT_TRY(collect_values(timing, holder, item, path, values));
+    json_object_foreach(value, name, item)
+        DT_TRY(collect_values(timing, holder, item, path, values));
     return DT_OK;
 }
 
+/* Of the last JSON, or what it is in. An earlier one that has the path is named, not read: it may
+ * be of a warm-up. */
 static dt_status read_json(const struct dt_timing *timing, const struct dt_text *text,
                            struct values *values)
 {
-    json_auto_t *root = NULL;
-    DT_TRY(find_json(text, &root));
-    return collect_values(timing, root, timing->path, values);
+    struct span last = {.end = NULL}, span = {.begin = dt_text_at(text) + text->size};
+    do {
+        json_auto_t *root = NULL;
+        dt_status status = find_json(text, &span, &root);
+        status =
+            status == DT_OK ? collect_values(timing, NULL, root, timing->path, values) : status;
+        if (last.end == NULL)
+            last = span;
+        bool is_last = span.end >= last.end;
+        if (status < 0)
+            return is_last ? status : DT_OK;
+        if (values->count > 0 && !is_last)
+            return dt_fail(DT_FAILED,
+                           "the last JSON of the output has nothing at '%s', which an earlier one "
+                           "has: let the program print its result last, or read the lines by "
+                           "regex: and take each as a step",
+                           timing->path);
+    } while (values->count == 0 && span.begin > dt_text_at(text));
+    return DT_OK;
 }
 
 void dt_timing_tail(struct dt_child_output *output, char out[], size_t room)
@@ -751,11 +928,14 @@ static dt_status refuse_nothing(const struct dt_timing *timing, const struct val
             "'28/28 [00:31<00:00, 1.10s/it]'%s%s",
             timing->path != NULL ? " named " : "", timing->path != NULL ? timing->path : "",
             tail[0] != 0 ? DT_QUOTES "; it ends with: " : "; the command printed nothing", tail);
-    return dt_fail(DT_FAILED, "the output has no %s where %s says%s%s%s",
-                   timing->metric != NULL ? "number" : "time", timing->option,
-                   output->cut ? " (it was above 64 MiB, and only its end was read)" : "",
-                   tail[0] != 0 ? DT_QUOTES "; it ends with: " : "; the command printed nothing",
-                   tail);
+    return dt_fail(
+        DT_FAILED, "the output has no %s where %s says%s%s%s",
+        timing->metric != NULL ? "number" : "time", timing->option,
+        output->cut ? " (it was above 64 MiB, and only its end was read)"
+        : timing->kind == 'r' && (strstr(tail, "it/s]") != NULL || strstr(tail, "s/it]") != NULL)
+            ? " (a progress bar turns over between s/it and it/s: --time tqdm reads it)"
+            : "",
+        tail[0] != 0 ? DT_QUOTES "; it ends with: " : "; the command printed nothing", tail);
 }
 
 static dt_status read_tqdm(const struct dt_timing *timing, const struct dt_text *text,

@@ -18,9 +18,10 @@ struct dt_timing_unit {
 };
 
 struct dt_timing {
-    char kind;     /* 'w'all, 'r'egex, 'j'son, 't'qdm */
-    regex_t regex; /* for 'r' */
-    char *path;    /* for 'j': "metrics.steps[2]", for 't': the bar's name or NULL; owned */
+    char kind;                        /* 'w'all, 'r'egex, 'j'son, 't'qdm */
+    regex_t regex;                    /* for 'r', */
+    regex_t part_before, part_behind; /* and what makes a number a part of something else */
+    char *path; /* for 'j': "metrics.steps[2]", for 't': the bar's name or NULL; owned */
     /* for 'j': the file that the command writes, with placeholders, owned; NULL: its output */
     char *file;
     /* a plain number, to be maximised, and not a time: its name, borrowed; NULL: a time */
@@ -57,9 +58,9 @@ void dt_times_fini(struct dt_times *times);
 
 /* how: "wall" (from start to end), "regex:EXPRESSION" (POSIX extended; the number is its first
  * group), "json:PATH" (of the last object or list of the output), "json:FILE:PATH" (of that in a
- * file), "tqdm" or "tqdm:NAME" (bars). unit: "s" (also NULL), "ms", "us", "ns", or a rate such as
- * "it/s"; a second group that is a unit has precedence. metric: the name of a plain number, which
- * is read by an expression or from JSON. DT_EUSAGE when either is neither of these. */
+ * file), "tqdm" or "tqdm:NAME" (bars). unit: "s" (also NULL), "ms", "us", "ns", "min", "h", or a
+ * rate such as "it/s"; a second group that is a unit has precedence. metric: the name of a plain
+ * number, which is read by an expression or from JSON. DT_EUSAGE when either is none of these. */
 dt_status dt_timing_init(struct dt_timing *timing, const char *how, const char *unit,
                          const char *metric) DT_MUST_CHECK;
 void dt_timing_fini(struct dt_timing *timing);

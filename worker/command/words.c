@@ -345,14 +345,16 @@ static bool is_absent(const struct filling *filling, const char *name)
     return axis >= 0 && !dt_point_has(filling->space, filling->plan, axis);
 }
 
-/* The value of a text as a parameter of sh, and its name in the script. */
+/* The value of a text as a parameter of sh, and its name in the script; an empty one is left out,
+ * as without a shell. */
 static dt_status add_parameter(struct filling *filling, const char *name, struct dt_text *out)
 {
-    struct dt_text value = {0};
+    dt_auto_text value = {0};
+    add_value(name, filling->space, filling->plan, &value);
+    if (value.size == 0)
+        return dt_text_status(&value);
     if (filling->values + 5 > DT_COMMAND_WORDS)
         return dt_fail(DT_EUSAGE, "the command has more than %d placeholders", filling->values);
-    add_value(name, filling->space, filling->plan, &value);
-    dt_text_add(&value, "%s", "");
     char *taken = dt_text_take(&value);
     if (taken == NULL)
         return dt_fail(DT_ENOMEM, "out of memory");
