@@ -250,26 +250,26 @@ static dt_status read_default(struct dt_reading *reading, const json_t *value, c
 }
 
 /* Variables that select code, shells or the location of files, which a plan must not
- * set. Names that end in _ are prefixes. It catches mistakes: a space file is code all
- * the same (SECURITY.md). */
+ * set: names, NAME_ for those that begin so, *_NAME for those that end so. It catches mistakes: a
+ * space file is code all the same (SECURITY.md). */
 static bool is_refused(const char *name)
 {
     static const char refused[] =
-        "LD_ DYLD_ PATH HOME TMPDIR TMP TEMP IFS ENV BASH_ SHELL SHELLOPTS PS4 EDITOR VISUAL "
-        "PAGER BROWSER PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONBREAKPOINT PYTHONINSPECT "
+        "LD_ DYLD_ *_PATH *_DIR *_HOME *_CACHE *_PLUGIN *_PLUGINS *_FILENAMES *_VENDORS PATH HOME "
+        "TMPDIR TMP TEMP IFS ENV BASH_ SHELL SHELLOPTS BASHOPTS PROMPT_COMMAND PS4 EDITOR VISUAL "
+        "PAGER BROWSER LESSOPEN PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONBREAKPOINT PYTHONINSPECT "
         "PYTHONUSERBASE PYTHONPLATLIBDIR PYTHONPYCACHEPREFIX PYTHONEXECUTABLE PYTHONWARNINGS "
-        "PYTHONSAFEPATH PERL5LIB PERL5OPT PERL5DB RUBYOPT RUBYLIB NODE_OPTIONS NODE_PATH "
-        "CLASSPATH JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS GIT_ GCONV_PATH LOCPATH "
-        "GLIBC_TUNABLES MALLOC_TRACE OPENSSL_ SSL_ XDG_ HF_HOME HF_ENDPOINT HF_HUB_CACHE "
-        "HF_MODULES_CACHE TORCH_HOME TORCH_EXTENSIONS_DIR TORCHINDUCTOR_CACHE_DIR "
-        "TRITON_CACHE_DIR CUDA_CACHE_PATH CUDA_INJECTION64_PATH NCCL_NET_PLUGIN "
-        "NCCL_TUNER_PLUGIN NCCL_PROFILER_PLUGIN NCCL_ENV_PLUGIN NCCL_CONF_FILE "
-        "NCCL_DEBUG_FILE OMPI_ALLOW_ OMPI_MCA_plm_ OMPI_MCA_orte_ OMPI_MCA_mca_ "
-        "OMPI_MCA_prte_ PMIX_ PRTE_ DITTUNE_";
+        "PYTHONSAFEPATH PERLLIB PERL5LIB PERL5OPT PERL5DB RUBYOPT RUBYLIB NODE_OPTIONS LUA_INIT "
+        "CLASSPATH JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS GIT_ LOCPATH GLIBC_TUNABLES "
+        "MALLOC_TRACE OPENSSL_ SSL_ XDG_ HF_ENDPOINT NCCL_CONF_FILE NCCL_DEBUG_FILE OMPI_ALLOW_ "
+        "OMPI_MCA_plm_ OMPI_MCA_orte_ OMPI_MCA_mca_ OMPI_MCA_prte_ PMIX_ PRTE_ DITTUNE_";
+    size_t length = strlen(name);
     for (const char *word = refused; *word != '\0';) {
         size_t size = strcspn(word, " ");
-        bool beginning = word[size - 1] == '_';
-        if (strncmp(name, word, size) == 0 && (beginning || name[size] == '\0'))
+        bool ending = *word == '*', beginning = word[size - 1] == '_';
+        const char *from = !ending ? name : length >= size ? name + length - (size - 1) : "";
+        if (strncmp(from, word + ending, size - (size_t)ending) == 0 &&
+            (beginning || from[size - (size_t)ending] == '\0'))
             return true;
         word += size + strspn(word + size, " ");
     }
