@@ -93,6 +93,7 @@ struct dt_plans_wanted {
     bool throughput;            /* images a second of all devices count, not the time of one */
     bool lossy;                 /* with degrees that change the output beyond rounding */
     const struct dt_card *card; /* a request's */
+    const json_t *words;        /* {"compile": "on"}, where the rules take them; NULL: none */
 };
 dt_status dt_engine_plans(const char *engine, const json_t *key, struct dt_plans_wanted wanted,
                           json_t **plans) DT_MUST_CHECK;

@@ -15,6 +15,7 @@ struct walk {
     const struct dt_engine *engine;
     struct dt_export_request request;
     const json_t *barred; /* degrees that stay at 1 */
+    const json_t *words;  /* that plans have where the rules take them; NULL: none */
     json_t *plan, *plans;
 };
 
@@ -31,6 +32,7 @@ static struct walk walk_of(const struct dt_engine *engine, const char *name, con
                                      .slots = wanted->slots,
                                      .compute = wanted->compute},
                          .barred = wanted->lossy ? NULL : json_object_get(engine->root, "lossy"),
+                         .words = wanted->words,
                          .plan = plan,
                          .plans = plans};
 }
@@ -44,17 +46,29 @@ static dt_status plan_starts(const struct dt_engine *engine, struct dt_values *v
     return DT_OK;
 }
 
-static dt_status plan_keep(struct walk *walk)
+/* Adds the plan with these words of the walk's, where the engine takes it. */
+static dt_status plan_try(struct walk *walk, const json_t *words, bool *taken)
 {
+    json_auto_t *plan = dt_json_copy(walk->plan);
+    struct dt_export_request request = walk->request;
     struct dt_values values;
-    bool starts;
-    DT_TRY(dt_values_read(walk->engine, &walk->request, &values));
-    DT_TRY(plan_starts(walk->engine, &values, &starts));
-    if (!starts)
+    request.plan = plan;
+    if (words != NULL && json_object_update_missing(plan, (json_t *)words) != 0)
+        return dt_no_memory("for an engine");
+    DT_TRY(dt_values_read(walk->engine, &request, &values));
+    DT_TRY(plan_starts(walk->engine, &values, taken));
+    if (!*taken)
         return DT_OK;
-    json_auto_t *plan = json_deep_copy(walk->plan);
     DT_TRY(dt_choices_add(walk->engine, &values, plan));
     return dt_engine_note(walk->plans, json_incref(plan));
+}
+
+static dt_status plan_keep(struct walk *walk)
+{
+    bool taken = false;
+    if (walk->words != NULL)
+        DT_TRY(plan_try(walk, walk->words, &taken));
+    return taken ? DT_OK : plan_try(walk, NULL, &taken);
 }
 
 /* The plan, and where the engine lowers the memory of one device by itself, the plan with

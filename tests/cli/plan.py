@@ -64,13 +64,33 @@ def plans():
                                   ("wan2.1", "wan2.2-t2v-a14b", "wan2.2"), ("wan2.2", "wan2.1-t2v-14b", "wan2.1")):
         t.exits(f"{engine} does not run {model}", t.tool("plan", "--model", model, "--engine", engine, "--machine", "h100"), 2,
                 f"{engine} does not run ", "only models of its own", others)
-    host = answer_of("xdit", "8xh100")
-    eager = next(row for row in host["plans"] if row["devices"] == 8)
-    t.check("an eager engine waits for its host", eager["terms"]["host"] > 0 and eager["of_documented"] < 1, (eager, host["documented"]))
+    eager = next(row for row in answer_of("cache-dit", "8xh100")["plans"] if row["devices"] == 8)
+    t.check("an eager engine waits for its host", eager["terms"]["host"] > 0, eager)
     t.exits("the command is that of the plan that is named", t.tool("plan", "--model", "flux.1-dev", "--engine", "xdit", "--machine", "8xh100"), 0,
-            "The documented plan is enough: ulysses=8 compile=on", "--ulysses_degree 8 --ring_degree 1 --use_torch_compile")
+            "The documented plan is enough: ulysses=8 is", "--ulysses_degree 8 --ring_degree 1 --use_torch_compile")
     t.check("what takes most of a request", answer("--machine", "8xb200", "--steps", "1")["plans"][0]["limit"] in ("VAE", "text encoder")
             and rows[-1]["limit"] in ("GEMM", "attention"), (rows[-1],))
+
+
+def documented():
+    """Like is compared with like: all plans have the words of the documented one, which is one of them."""
+    words_of = lambda plan: {name: value for name, value in plan.items() if isinstance(value, str) and name != "uneven"}
+    for engine, model, name, words in (("xdit", "flux.1-dev", "8xh100", ()), ("diffusers", "qwen-image", "8xh100", ()), ("sglang", "qwen-image", "8xh100", ()),
+                                       ("diffusers", "flux.1-dev", "8xh100", ("--objective", "throughput")), ("xdit", "sd3.5-large", "8xa100", ())):
+        got = answer_of(engine, name, *words, model=model)
+        told = {name: value for name, value in got["documented"].items() if name != "replicas"}
+        own = [row for row in got["plans"] if row["plan"] == told]
+        t.check(f"{engine}, {model} on {name}: the documented plan is one row", len(own) == 1 and abs(own[0]["of_documented"] - 1) < 1e-9, (told, len(own)))
+        t.check(f"{engine}, {model} on {name}: all run as it does", all(words_of(row["plan"]) == words_of(told) for row in got["plans"]), words_of(told))
+        t.check(f"{engine}, {model} on {name}: so nothing waits for the host of an engine that compiles", "compile" not in told
+                or all(row["terms"]["host"] == 0 for row in got["plans"]), told)
+        shown = t.tool("plan", "--model", model, "--engine", engine, "--machine", name, *words).out
+        t.check(f"{engine}, {model} on {name}: it is marked, once", shown.count(", documented\n") == 1 and "without" not in shown.split("\n\n")[-1], shown)
+    first = answer_of("diffusers", "8xh100", "--given", "ulysses=2 attention=_native_cudnn compile=blocks 4.4s")["plans"]
+    same = [row for row in first if row["basis"]["request"] == "measured"]
+    t.check("a given plan in the engine's words is that plan", len(same) == 1 and abs(same[0]["request_seconds"] - 4.4) < 1e-9, same)
+    t.exits("without them it is taken for one that is not compiled", t.tool("plan", "--model", "flux.1-dev", "--engine", "diffusers", "--machine", "8xh100",
+            "--given", "ulysses=2 4.4s"), 0, "The given time is taken for one without compile=blocks")
 
 
 def settings():
@@ -222,8 +242,9 @@ def hosts():
     across = [row for row in two["plans"] if row["hosts"] == 2]
     t.check("plans of two hosts", (two["hosts"], two["devices"]) == (2, 16) and across and all(
         row["devices"] > 8 and row["link"] == "network" and row["devices"] % 2 == 0 for row in across), two["plans"][:3])
-    one = {json.dumps(row["plan"]): row["step_seconds"] for row in answer("--machine", "8xh100")["plans"]}
-    same = {json.dumps(row["plan"]): row["step_seconds"] for row in two["plans"] if row["hosts"] == 1}
+    def steps(rows):  # the documentation is of one host, and sets the mode there
+        return {json.dumps({**row["plan"], "mode": ""}, sort_keys=True): row["step_seconds"] for row in rows if row["hosts"] == 1}
+    one, same = steps(answer("--machine", "8xh100")["plans"]), steps(two["plans"])
     t.check("those of one host are as they are without the other", same == one, (len(same), len(one)))
     t.exits("the engine's command for two hosts", t.tool("plan", "--model", "wan2.1-t2v-14b", "--engine", "sglang", "--machine", "2x8xh100"), 0,
             "on 2 hosts of 8 x NVIDIA H100", "network 50 GB/s (datasheet)", "--num-gpus 16 --nnodes 2 --node-rank NODE_RANK", "on each of 2 hosts")
@@ -434,6 +455,7 @@ def sources():
 
 
 plans()
+documented()
 with_a_setting()
 hardware()
 hosts()

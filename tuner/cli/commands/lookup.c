@@ -284,7 +284,6 @@ static dt_status predict(const struct dt_options *options, const struct dt_query
     DT_TRY(status);
     if (ranking->count == 0 || ranking->rows[0].fit == DT_FITS_NOT)
         return DT_OK;
-    DT_TRY(dt_ranking_documented(ranking));
     *plan = dt_ranking_is_enough(ranking) ? ranking->documented.plan : ranking->rows[0].plan;
     return DT_OK;
 }

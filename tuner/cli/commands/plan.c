@@ -43,10 +43,30 @@ static const char *step_basis(const struct dt_ranking *ranking)
 
 /* ---- the table */
 
-/* "ulysses=4 x 2": with its replicas. */
-static void add_name(const struct dt_ranked *row, struct dt_text *out)
+/* "ulysses=4", without the words that all plans have. */
+static void add_plan(const struct dt_ranking *ranking, const json_t *plan, struct dt_text *out)
 {
-    dt_export_add_degrees(row->plan, out);
+    json_auto_t *rest = dt_json_copy(plan);
+    const char *name;
+    json_t *word;
+    json_object_foreach(ranking->words, name, word)
+    {
+        if (json_equal(json_object_get(rest, name), word))
+            json_object_del(rest, name);
+    }
+    dt_export_add_degrees(rest, out);
+    json_object_foreach(ranking->words, name, word)
+    {
+        if (!dt_json_has(plan, name))
+            dt_text_add(out, " without %s=%s", name, json_string_value(word));
+    }
+}
+
+/* "ulysses=4 x 2": with its replicas. */
+static void add_name(const struct dt_ranking *ranking, const struct dt_ranked *row,
+                     struct dt_text *out)
+{
+    add_plan(ranking, row->plan, out);
     if (row->replicas > 1)
         dt_text_add(out, " x %d", row->replicas);
 }
@@ -57,7 +77,7 @@ static int widest_name(const struct dt_ranking *ranking, size_t first)
     size_t widest = sizeof "plan";
     for (size_t i = first; i < ranking->count && i < first + SHOWN; i++) {
         dt_auto_text name = {0};
-        add_name(&ranking->rows[i], &name);
+        add_name(ranking, &ranking->rows[i], &name);
         widest = name.size > widest ? name.size : widest;
     }
     return (int)widest;
@@ -69,15 +89,16 @@ static void add_row(const struct dt_ranking *ranking, const struct dt_ranked *ro
     static const char *const fits[] = {"", " narrow", " no"};
     const struct dt_prediction *p = &row->prediction;
     dt_auto_text name = {0}, interval = {0};
-    add_name(row, &name);
+    add_name(ranking, row, &name);
     int digits = p->step < 10 ? 1 : 0;
     double an_hour = 3600 / p->request * row->replicas;
     dt_text_add(&interval, "[%.*f, %.*f]", digits, p->step / row->factor * 1e3, digits,
                 p->step * row->factor * 1e3);
-    dt_text_add(out, "%-*s %9.*f %-18s %10.2f %-8s  %6.1f%-7s %8.*f %9.1f  %s\n", width,
+    dt_text_add(out, "%-*s %9.*f %-18s %10.2f %-8s  %6.1f%-7s %8.*f %9.1f  %s%s\n", width,
                 dt_text_at(&name), digits, p->step * 1e3, dt_text_at(&interval), p->request,
                 request_basis(ranking, row), p->memory_bytes / 1073741824.0, fits[row->fit],
-                an_hour < 100 ? 2 : 0, an_hour, p->request * p->devices, dt_predict_limit(p));
+                an_hour < 100 ? 2 : 0, an_hour, p->request * p->devices, dt_predict_limit(p),
+                dt_ranking_is_documented(ranking, row) ? ", documented" : "");
 }
 
 /* The card says nothing of this engine, in any version. */
@@ -144,6 +165,23 @@ static void add_rates(const struct dt_ranking *ranking, struct dt_text *out)
                 step_basis(ranking));
 }
 
+/* What all plans have, as the documented one. */
+static void add_words(const struct dt_ranking *ranking, struct dt_text *out)
+{
+    const char *compile = dt_json_text_at(ranking->words, "compile");
+    if (json_object_size(ranking->words) == 0)
+        return;
+    dt_text_add(out, "All plans have ");
+    dt_export_add_degrees(ranking->words, out);
+    dt_text_add(out, ", as the documented one.\n");
+    if (ranking->anchor.given && !ranking->anchor.compiles && dt_engine_compiles(compile))
+        dt_text_add(out,
+                    "The given time is taken for one without compile=%s: name it in --given if it "
+                    "was with it.\n",
+                    compile);
+    dt_text_add(out, "\n");
+}
+
 static void add_head(const struct dt_ranking *ranking, int width, struct dt_text *out)
 {
     const struct dt_predict_job *job = &ranking->job;
@@ -171,6 +209,7 @@ static void add_head(const struct dt_ranking *ranking, int width, struct dt_text
                     "No plan fits into %s without a setting that lowers its memory: each has the "
                     "one of %s that makes it fit and costs least.\n\n",
                     dt_figure_bytes_of((int64_t)ranking->device_bytes).text, ranking->engine);
+    add_words(ranking, out);
     if (ranking->left_out > 0)
         dt_text_add(out, "Left out are %zu plan%s that %s cannot run: %s.\n\n", ranking->left_out,
                     ranking->left_out == 1 ? "" : "s", ranking->machine.device,
@@ -208,29 +247,23 @@ static void take_close(const struct dt_ranked *row, struct answer *answer)
     answer->count++;
 }
 
-/* documented, which may be none of the rows, is one of those to measure where it may be the fastest. */
+/* The documented plan is one of those to measure where it may be the fastest. */
 static struct answer answer_of(const struct dt_ranking *ranking, const struct dt_ranked *documented)
 {
     const struct dt_ranked *best = &ranking->rows[0];
-    struct answer answer = {.documented = documented};
-    bool fits = documented != NULL && documented->fit != DT_FITS_NOT;
-    answer.enough = dt_ranking_is_enough(ranking);
-    bool in = !fits || documented->value > ratio_factor(documented, best) * best->value;
+    struct answer answer = {.documented = documented, .enough = dt_ranking_is_enough(ranking)};
     for (size_t i = 0; i < ranking->count && ranking->rows[i].fit != DT_FITS_NOT; i++) {
         const struct dt_ranked *row = &ranking->rows[i];
+        bool own = dt_ranking_is_documented(ranking, row);
         if (i == 0 || row->value <= ratio_factor(row, best) * best->value) {
-            in = in || (fits && dt_degrees_equal(&row->degrees, &documented->degrees) &&
-                        answer.count < CLOSE_MOST);
             take_close(row, &answer);
+            if (own && answer.count > CLOSE_MOST)
+                answer.close[CLOSE_MOST - 1] = row;
         }
-        if (fits && !dt_degrees_equal(&row->degrees, &documented->degrees))
+        if (answer.enough && !own)
             answer.gain =
                 fmax(answer.gain, documented->value / row->value * ratio_factor(row, documented));
     }
-    if (!in && answer.count < CLOSE_MOST)
-        take_close(documented, &answer);
-    else if (!in)
-        answer.close[CLOSE_MOST - 1] = documented;
     return answer;
 }
 
@@ -278,11 +311,8 @@ static void add_enough(const struct dt_ranking *ranking, const struct answer *an
 {
     double share = answer->documented->value / ranking->rows[0].value;
     dt_text_add(out, "The documented plan is enough: ");
-    dt_export_add_degrees(answer->documented->plan, out);
-    if (share < 0.995)
-        dt_text_add(out, " is predicted %.2f %s the first above%s", 1 / share, times_as(ranking),
-                    dt_ranked_compiles(answer->documented->plan) ? ", which is not compiled" : "");
-    else if (share < 1.0005) /* of ties the rule of thumb may put another first */
+    add_plan(ranking, answer->documented->plan, out);
+    if (share < 1.0005) /* of ties the rule of thumb may put another first */
         dt_text_add(out, " %s of all that are predicted", the_best(ranking));
     else
         dt_text_add(out, " is within %.1f %% of the best", 100 * (share - 1));
@@ -309,7 +339,7 @@ static void add_measuring(const struct dt_ranking *ranking, const struct answer 
                 the_best(ranking), some < answer->count ? "first " : "");
     for (size_t i = 0; i < some; i++) {
         dt_text_add(out, "%s", i > 0 ? "; " : "");
-        dt_export_add_degrees(answer->close[i]->plan, out);
+        add_plan(ranking, answer->close[i]->plan, out);
     }
     double seconds = 0;
     for (size_t i = 0; i < some; i++) {
@@ -338,7 +368,7 @@ static void add_best(const struct dt_ranking *ranking, struct dt_text *out)
 {
     const struct dt_ranked *best = &ranking->rows[0], *next = &ranking->rows[1];
     dt_text_add(out, "Predicted best: ");
-    dt_export_add_degrees(best->plan, out);
+    add_plan(ranking, best->plan, out);
     if (ranking->count > 1 && next->fit != DT_FITS_NOT) {
         double ratio = next->value / best->value, factor = ratio_factor(next, best);
         dt_text_add(out, ", %.2f %s the next (80 %% interval %.2f to %.2f)", ratio,
@@ -355,14 +385,14 @@ static void add_documented(const struct dt_ranking *ranking, const struct dt_ran
     if (documented->fit == DT_FITS_NOT) {
         double lacks = documented->prediction.memory_bytes - ranking->device_bytes;
         dt_text_add(out, "The documented plan, ");
-        dt_export_add_degrees(documented->plan, out);
+        add_plan(ranking, documented->plan, out);
         dt_text_add(out, ", does not fit as it is: it lacks %s.\n",
                     dt_figure_bytes_of((int64_t)lacks).text);
     } else if (documented->value > DT_RANKING_CLOSE * best->value &&
                !dt_degrees_equal(&documented->degrees, &best->degrees)) {
         dt_text_add(out, "The first above is predicted %.2f %s the documented plan, ",
                     documented->value / best->value, times_as(ranking));
-        dt_export_add_degrees(documented->plan, out);
+        add_plan(ranking, documented->plan, out);
         dt_text_add(out, ".\n");
     }
 }
@@ -433,7 +463,7 @@ static dt_status flip(struct dt_ranking changed, const struct answer *answer, co
                                 : dt_degrees_equal(&best->degrees, &before);
     if (status == DT_OK && best->fit != DT_FITS_NOT && !stays) {
         dt_text_add(out, "%s%s: ", out->size > 0 ? "; " : "", what);
-        dt_export_add_degrees(best->plan, out);
+        add_plan(&changed, best->plan, out);
     }
     dt_ranking_drop(&changed);
     return status;
@@ -512,7 +542,7 @@ static dt_status add_lacking(const struct dt_ranking *ranking, struct dt_text *o
     for (size_t i = first; i < ranking->count && i < first + SHOWN; i++) {
         const struct dt_ranked *row = &ranking->rows[i];
         dt_auto_text name = {0};
-        dt_export_add_degrees(row->plan, &name);
+        add_plan(ranking, row->plan, &name);
         double lacks = row->prediction.memory_bytes - ranking->device_bytes;
         dt_text_add(out, "%-*s lacks %s; ", width, dt_text_at(&name),
                     dt_figure_bytes_of((int64_t)lacks).text);
@@ -541,6 +571,9 @@ static dt_status add_table(const struct dt_ranking *ranking, const struct answer
         add_row(ranking, &ranking->rows[i], width, out);
     if (fitting > SHOWN)
         dt_text_add(out, "and %zu more (--json has all)\n", fitting - SHOWN);
+    for (size_t i = SHOWN; i < fitting; i++)
+        if (dt_ranking_is_documented(ranking, &ranking->rows[i]))
+            add_row(ranking, &ranking->rows[i], width, out);
     if (fitting > 1 && ranking->rows[0].value > ranking->rows[1].value)
         dt_text_add(out,
                     "Of plans within 2 %% of the best the one of fewest devices, then the rule "
@@ -660,7 +693,7 @@ static dt_status no_plan_fits(const struct dt_ranking *ranking)
 {
     const struct dt_ranked *least = &ranking->least;
     dt_auto_text name = {0};
-    dt_export_add_degrees(least->plan, &name);
+    add_plan(ranking, least->plan, &name);
     return dt_fail(DT_EINFEASIBLE,
                    "no plan of %s fits into %s, with no known setting of %s: the least, %s, needs "
                    "%s of a device",
@@ -676,7 +709,6 @@ static dt_status show(const struct dt_options *options, struct dt_ranking *ranki
         return no_plan(ranking);
     if (ranking->rows[0].fit == DT_FITS_NOT)
         return no_plan_fits(ranking);
-    DT_TRY(dt_ranking_documented(ranking));
     const struct answer answer =
         answer_of(ranking, ranking->known != NULL ? &ranking->documented : NULL);
     dt_status status = options->print.json ? DT_OK : add_table(ranking, &answer, &text);

@@ -24,6 +24,7 @@ void dt_ranking_fini(struct dt_ranking *ranking)
     json_decref(ranking->plans);
     json_decref(ranking->variants);
     json_decref(ranking->known);
+    json_decref(ranking->words);
     dt_text_fini(&ranking->left_why);
     dt_ranking_drop(ranking);
 }
@@ -73,6 +74,7 @@ struct dt_plans_wanted dt_ranking_wanted(const struct dt_ranking *ranking)
                                     .slots = ranking->machine.devices,
                                     .throughput = strcmp(ranking->objective, "latency") != 0,
                                     .compute = ranking->machine.capability,
+                                    .words = ranking->words,
                                     .card = &ranking->card};
 }
 
@@ -254,14 +256,50 @@ dt_status dt_ranking_again(struct dt_ranking *copy)
     return predict_all(copy);
 }
 
-dt_status dt_ranking_documented(struct dt_ranking *ranking)
+/* The documented plan, and its words; "uneven" is for degrees of its own. */
+static dt_status find_documented(struct dt_ranking *ranking)
 {
     struct dt_plans_wanted wanted = dt_ranking_wanted(ranking);
+    const char *name;
+    json_t *value;
     wanted.device_bytes = (int64_t)ranking->device_bytes;
     DT_TRY(dt_engine_documented(ranking->engine, ranking->key, wanted, &ranking->known));
-    if (ranking->known != NULL)
-        dt_ranking_fill(ranking, json_object_get(ranking->known, "plan"), &ranking->documented);
+    ranking->words = json_object();
+    json_object_foreach(json_object_get(ranking->known, "plan"), name, value)
+    {
+        if (json_is_string(value) && strcmp(name, "uneven") != 0)
+            json_object_set(ranking->words, name, value);
+    }
     return DT_OK;
+}
+
+/* The same degrees and words, however many replicas. */
+static bool is_same_plan(const json_t *a, const json_t *b)
+{
+    json_auto_t *x = dt_json_copy(a), *y = dt_json_copy(b);
+    json_object_del(x, "replicas");
+    json_object_del(y, "replicas");
+    return json_equal(x, y);
+}
+
+bool dt_ranking_is_documented(const struct dt_ranking *ranking, const struct dt_ranked *row)
+{
+    return ranking->known != NULL && is_same_plan(row->plan, ranking->documented.plan);
+}
+
+/* The documented plan is one of the plans also where it is lossy, which they are not. */
+static void add_documented(struct dt_ranking *ranking)
+{
+    json_t *plan = json_object_get(ranking->known, "plan");
+    const json_t *other;
+    size_t i;
+    json_array_foreach(ranking->plans, i, other)
+    {
+        if (plan == NULL || is_same_plan(plan, other))
+            return;
+    }
+    if (plan != NULL)
+        json_array_append(ranking->plans, plan);
 }
 
 bool dt_ranking_is_enough(const struct dt_ranking *ranking)
@@ -380,9 +418,13 @@ dt_status dt_ranking_open(const struct dt_options *options, struct dt_ranking *r
                               &ranking->job.size, &ranking->key));
     if (options->plan.given != NULL)
         DT_TRY(read_given(options, ranking));
+    DT_TRY(find_documented(ranking));
     DT_TRY(dt_engine_plans(ranking->engine, ranking->key, dt_ranking_wanted(ranking),
                            &ranking->plans));
     DT_TRY(dt_engine_left_out(ranking->engine, ranking->key, dt_ranking_wanted(ranking),
                               &ranking->left_out, &ranking->left_why));
+    add_documented(ranking);
+    if (ranking->known != NULL)
+        dt_ranking_fill(ranking, json_object_get(ranking->known, "plan"), &ranking->documented);
     return predict_all(ranking);
 }

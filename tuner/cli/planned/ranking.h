@@ -59,6 +59,7 @@ struct dt_ranking {
     struct dt_text left_why;
     struct dt_anchor anchor;
     json_t *known;               /* what the engine's documentation says; NULL: nothing */
+    json_t *words;               /* of its plan, which all plans have where the engine takes them */
     struct dt_ranked documented; /* its plan; of plan NULL: there is none */
 };
 
@@ -75,8 +76,8 @@ void dt_ranking_fini(struct dt_ranking *ranking);
 dt_status dt_ranking_again(struct dt_ranking *copy) DT_MUST_CHECK;
 void dt_ranking_drop(struct dt_ranking *copy);
 
-/* Of a ranking with rows: fills known and documented. */
-dt_status dt_ranking_documented(struct dt_ranking *ranking) DT_MUST_CHECK;
+/* The row is the documented plan. */
+bool dt_ranking_is_documented(const struct dt_ranking *ranking, const struct dt_ranked *row);
 /* The documented plan is within DT_RANKING_CLOSE of the best. */
 bool dt_ranking_is_enough(const struct dt_ranking *ranking);
 
