@@ -268,13 +268,14 @@ dt_status dt_engine_compile(const struct dt_engine *engine, const char *text, st
  * the passes of a guided step, 2 to 4, or 0; bfloat16 and half (16 bits) are 1 or 0. weights_mib is
  * the transformer's memory in the job's data type, 0 where the card does not tell, device_mib that
  * of a device; compute is the device's capability, 90 for 9.0, -1 where it is none of CUDA's;
+ * video_frames are those of the video, job_steps those that the job names;
  * throughput is 1 where images a second of the whole machine count; replica is the number of the
  * line that is made, from 0 on. To add one, add it here and the line in values.c that sets it. */
 static const char *const workload_names[] = {
-    "heads",         "kv_heads",     "depth",      "hidden",      "tokens", "joint_text_tokens",
-    "latent_height", "latent_width", "height",     "width",       "half",   "guidance",
-    "bfloat16",      "throughput",   "device_mib", "weights_mib", "gpus",   "devices",
-    "hosts",         "replica",      "compute"};
+    "heads",         "kv_heads",     "depth",      "hidden",       "tokens",   "joint_text_tokens",
+    "latent_height", "latent_width", "height",     "width",        "half",     "guidance",
+    "bfloat16",      "throughput",   "device_mib", "weights_mib",  "gpus",     "devices",
+    "hosts",         "replica",      "compute",    "video_frames", "job_steps"};
 enum { FACTS = sizeof workload_names / sizeof workload_names[0] };
 
 static dt_status read_names(struct dt_engine *engine, const char *what)

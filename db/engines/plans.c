@@ -420,6 +420,26 @@ unsigned dt_engine_settings(const struct dt_engine_ways *ways, const json_t *pla
     return settings;
 }
 
+dt_status dt_engine_options(const char *engine, const json_t *plan, struct dt_text *out)
+{
+    DT_CLEANUP(dt_engine_free_at) struct dt_engine *read = NULL;
+    const json_t *axis, *word;
+    size_t i, k;
+    DT_TRY(dt_engine_open(engine, &read));
+    json_array_foreach(json_object_get(json_object_get(read->root, "worker"), "axes"), i, axis)
+    {
+        if (plan_degree(plan, dt_json_text_at(axis, "name")) == 1)
+            continue;
+        json_array_foreach(json_object_get(axis, "for"), k, word)
+        {
+            const char *option = json_string_value(word);
+            if (strncmp(option, "--", 2) == 0 && strstr(dt_text_at(out), option) == NULL)
+                dt_text_add(out, " %s", option);
+        }
+    }
+    return dt_text_status(out);
+}
+
 bool dt_engine_compiles(const char *word)
 {
     return word[0] != '\0' && strcmp(word, "off") != 0 && strcmp(word, "none") != 0;

@@ -89,11 +89,14 @@ static void put_card(const struct dt_engine *engine, struct dt_values *values, c
     value_put(engine, values, "weights_mib",
               weights_mib(card, values->at[name_index(engine, "half")]));
     put_texts(engine, values, job, &task, card);
+    if (task.at[DT_TASK_steps].given)
+        value_put(engine, values, "job_steps", task.at[DT_TASK_steps].count);
     value_put(engine, values, "guidance", card->guidance == DT_GUIDANCE_CFG ? card->passes : 0);
     if (dt_card_check_size(card, size) == DT_OK) {
         value_put(engine, values, "tokens", dt_card_tokens(card, size));
         value_put(engine, values, "height", size.height);
         value_put(engine, values, "width", size.width);
+        value_put(engine, values, "video_frames", size.frames);
         value_put(engine, values, "latent_height", size.height / card->vae_space);
         value_put(engine, values, "latent_width", size.width / card->vae_space);
     }
@@ -287,6 +290,9 @@ dt_status dt_values_read(const struct dt_engine *engine, const struct dt_export_
     if (request->compute != 0)
         value_put(engine, values, "compute", request->compute);
     put_key(engine, values, request->key, request->card);
+    if (json_object_get(engine->root, "models") != NULL && request->checkpoint != NULL &&
+        strcmp(request->checkpoint, values->card.name) == 0)
+        values->checkpoint = NULL; /* the program reads weights in its own format */
     json_object_foreach((json_t *)request->constants, name, value)
     {
         int i = name_index(engine, name);

@@ -160,6 +160,23 @@ def lines_of_python():
     t.check("the command prints the lines", command and done.code == 0 and "current_accelerator() if 1" in done.out and "part.forward" in done.out, (command, done))
 
 
+def whole_lines():
+    """Lines that run as they stand, but for what is in capitals."""
+    for engine, model, words in (
+        ("wan2.1", "wan2.1-t2v-14b", "generate.py --ckpt_dir=ORIGINAL_WEIGHTS --task t2v-14B --size '832*480' --frame_num 81 --sample_steps 30 --ulysses_size"),
+        ("wan2.1", "wan2.1-t2v-1.3b", "--task t2v-1.3B --size '832*480' --frame_num 81 --sample_steps 30 "),
+        ("wan2.2", "wan2.2-t2v-a14b", "--task t2v-A14B --size '832*480' --frame_num 81 --sample_steps 30 "),
+        ("hunyuanvideo", "hunyuanvideo", "--model-base=ORIGINAL_WEIGHTS --video-size 480 832 --video-length 129 --infer-steps 30 ")):
+        t.exits(f"{engine}, {model}", t.tool("plan", "--model", model, "--engine", engine, "--machine", "8xh200", "--size", "832x480", "--steps", "30"), 0, words,
+                "words in capitals stand for your own program and model")
+    t.check("steps that were not asked for are the program's", "--sample_steps" not in
+            t.tool("plan", "--model", "wan2.1-t2v-14b", "--engine", "wan2.1", "--machine", "8xh200").out)
+    for model, engine, ends in (("wan2.1-t2v-1.3b", "diffusers", " -- --cfg"), ("wan2.1-t2v-14b", "sglang", " --objective latency")):
+        shown = t.tool("plan", "--model", model, "--engine", engine, "--machine", "8xl40").out
+        line = next((line for line in shown.splitlines() if "which a session tries first: dittune" in line), "")
+        t.check(f"the session that measures plans of {model} on {engine} tries them: {ends}", line.endswith(ends), shown)
+
+
 def ratios():
     """Two plans are told apart by the 80 % interval of the ratio of their times."""
     for engine, name in (("sglang", "8xh100"), ("vllm-omni", "8xh100"), ("xdit", "8xa100")):
@@ -287,6 +304,8 @@ def bad_input():
         t.exits(f"--engine {engine}", t.tool("plan", "--model", "flux.1-dev", "--engine", engine, "--machine", "h100"), 2, f"did you mean '{near}'?")
     t.exits("more memory than there is", plan("--machine", "h100", "--max-bytes", "200GiB"), 0, "80 % interval")
     t.check("is said", "--max-bytes 200 GiB changes nothing: a device has 79.6 GiB" in plan("--machine", "h100", "--max-bytes", "200GiB").err)
+    tight = t.tool("plan", "--model", "wan2.1-t2v-14b", "--engine", "sglang", "--machine", "8xl40", "--max-bytes", "40GiB").out
+    t.check("a session is asked for as many, with a unit", f"--max-bytes {40 << 30}B --objective" in tight, tight)
     t.check("less is not", plan("--machine", "h100", "--max-bytes", "60GiB").err == "")
     t.exits("no machine", plan(), 2, "plan needs --machine")
     t.exits("an unknown machine", plan("--machine", "h10"), 2, "did you mean 'h100'")
@@ -368,6 +387,11 @@ def tables():
     t.exits("degrees that contradict the devices", score(HEAD + rows + "A,flux.1-dev,H100,8,1,1,4,1,e2e,4,s\n"), 0, "its degrees do not make its devices")
     t.exits("nothing to score", score(HEAD + "A,flux.1-dev 1024x1024,H100,1,1,1,1,1,e2e,4,s\n"), 2, "has no row to score")
     t.exits("a mark before the header", score("\ufeff" + HEAD + rows), 0, "winners: 2 of 2")
+    t.check("separated by tabs", score((HEAD + rows).replace(",", "\t"), "--json").json["times"] == done.json["times"])
+    off = rows.replace("1024x1024", "1025x1017")
+    t.exits("a size that the model cannot take is the nearest, and said", score(HEAD + off), 0,
+            "scored at 1024x1024, the nearest size that the model takes, line 2 (flux.1-dev 1025x1017)")
+    t.check("once, and not of other sizes", score(HEAD + off).out.count("scored at") == 1 and "scored at" not in score(HEAD + rows).out)
     t.exits("no rows", score(HEAD), 2, "has no row")
     t.exits("no file", t.tool("plan", "--against", t.path / "none.csv"), 74, "cannot read the table")
     t.exits("a model without a card is named", score(HEAD + rows + "A,Unknown-9B,H100,1,1,1,1,1,e2e,4,s\n"), 0, "no card of this model")
@@ -462,6 +486,7 @@ hosts()
 settings()
 ratios()
 lines_of_python()
+whole_lines()
 from_store()
 sources()
 bad_input()

@@ -331,8 +331,8 @@ static double requests_to_tell(double seconds)
     return fmax(8, fmin(30, 600 / seconds));
 }
 
-static void add_measuring(const struct dt_ranking *ranking, const struct answer *answer,
-                          struct dt_text *out)
+static dt_status add_measuring(const struct dt_ranking *ranking, const struct answer *answer,
+                               struct dt_text *out)
 {
     size_t some = answer->count < CLOSE_MOST ? answer->count : CLOSE_MOST;
     dt_text_add(out, "Cannot tell which of %zu plans %s: measure %s", answer->count,
@@ -352,7 +352,7 @@ static void add_measuring(const struct dt_ranking *ranking, const struct answer 
                     ": there is no worker of %s; time a request of one by hand, and give it "
                     "with --given\n",
                     ranking->engine);
-        return;
+        return DT_OK;
     }
     dt_text_add(out, ", which a session tries first: dittune --engine %.*s --budget %.0fm",
                 (int)strcspn(ranking->engine, ":"), ranking->engine,
@@ -360,8 +360,13 @@ static void add_measuring(const struct dt_ranking *ranking, const struct answer 
     add_job(json_object_get(ranking->key, "job"), out);
     add_machine(ranking, answer, some, out);
     if (ranking->device_bytes < dt_rate_value(ranking->machine.memory))
-        dt_text_add(out, " --max-bytes %.0f", ranking->device_bytes);
-    dt_text_add(out, " --objective %s\n", ranking->objective);
+        dt_text_add(out, " --max-bytes %.0fB", ranking->device_bytes);
+    dt_text_add(out, " --objective %s", ranking->objective);
+    dt_auto_text worker = {0};
+    for (size_t i = 0; i < some; i++)
+        DT_TRY(dt_engine_options(ranking->engine, answer->close[i]->plan, &worker));
+    dt_text_add(out, "%s%s\n", worker.size > 0 ? " --" : "", dt_text_at(&worker));
+    return DT_OK;
 }
 
 static void add_best(const struct dt_ranking *ranking, struct dt_text *out)
@@ -397,17 +402,18 @@ static void add_documented(const struct dt_ranking *ranking, const struct dt_ran
     }
 }
 
-static void add_answer(const struct dt_ranking *ranking, const struct answer *answer,
-                       struct dt_text *out)
+static dt_status add_answer(const struct dt_ranking *ranking, const struct answer *answer,
+                            struct dt_text *out)
 {
     if (answer->enough)
         add_enough(ranking, answer, out);
     else if (answer->count > 1)
-        add_measuring(ranking, answer, out);
+        DT_TRY(add_measuring(ranking, answer, out));
     else
         add_best(ranking, out);
     if (answer->documented != NULL)
         add_documented(ranking, answer->documented, out);
+    return DT_OK;
 }
 
 /* The engine's lines and keywords for the plan, with its replicas. */
@@ -580,7 +586,7 @@ static dt_status add_table(const struct dt_ranking *ranking, const struct answer
                     "of thumb's, stands first.\n");
     DT_TRY(add_lacking(ranking, out));
     dt_text_add(out, "\n");
-    add_answer(ranking, answer, out);
+    DT_TRY(add_answer(ranking, answer, out));
     DT_TRY(add_command(ranking, answer->enough ? answer->documented : &ranking->rows[0], out));
     return add_flips(ranking, answer, out);
 }

@@ -54,7 +54,7 @@ enum {
 
 struct csv {
     const char *path;
-    char *at;
+    char *at, separator;
     int next, line; /* lines of the file: of `at`, and where the record began */
     bool open;      /* the record ends within quotes */
     char *fields[FIELDS_MOST];
@@ -73,17 +73,18 @@ static bool next_record(struct csv *csv)
     csv->count = 0;
     csv->open = false;
     while (more) {
-        char *from = csv->at + strspn(csv->at, " \t"), *to = from, *at = from;
+        char *from = csv->at + strspn(csv->at, csv->separator == ',' ? " \t" : " "), *to = from,
+             *at = from;
         bool quoted = *at == '"';
         for (at += quoted; *at != '\0'; at++) {
             if (quoted && *at == '"' && *++at != '"')
                 quoted = false;
-            if (*at == '\0' || (!quoted && (*at == ',' || *at == '\n')))
+            if (*at == '\0' || (!quoted && (*at == csv->separator || *at == '\n')))
                 break;
             csv->next += *at == '\n';
             *to++ = (char)(isspace((unsigned char)*at) ? ' ' : *at);
         }
-        more = *at == ',';
+        more = *at == csv->separator;
         csv->open = quoted && *at == '\0';
         csv->next += *at == '\n';
         csv->at = *at != '\0' ? at + 1 : at;
@@ -113,10 +114,11 @@ static dt_status read_header(struct csv *csv)
     csv->columns = csv->count;
     for (int i = 0; i < COLUMN_COUNT; i++)
         csv->column_at[i] = -1;
-    if (csv->count == 1 && strpbrk(csv->fields[0], ";\t|") != NULL)
-        return dt_fail(DT_EUSAGE,
-                       "%s: its columns are not separated by commas: expected '%s,%s,%s,...'",
-                       csv->path, column_names[0], column_names[1], column_names[2]);
+    if (csv->count == 1 && strpbrk(csv->fields[0], ";|") != NULL)
+        return dt_fail(
+            DT_EUSAGE,
+            "%s: its columns are not separated by commas or tabs: expected '%s,%s,%s,...'",
+            csv->path, column_names[0], column_names[1], column_names[2]);
     for (int i = 0; i < csv->count; i++) {
         lower_text(csv->fields[i]);
         int column = dt_text_index(csv->fields[i], column_names);
@@ -284,6 +286,7 @@ struct shape {
     int steps, steps_more; /* "40+3 steps" */
     double clip;           /* seconds of video; 0: not given */
     bool sized, stepped, framed;
+    bool moved; /* to the nearest size that the model takes */
 };
 
 /* "832x480", "49 x 720 x 480": numbers with x, * or the sign of multiplication between. Returns their count. */
@@ -403,8 +406,10 @@ static bool settle_shape(const struct dt_card *card, struct shape *shape)
     if (shape->clip > 0 && !shape->framed) /* usual frames are of five seconds or so */
         size->frames =
             1 + to_multiple((int64_t)((double)size->frames * shape->clip / 5), card->vae_time);
+    const struct dt_frames asked = *size;
     size->width = to_multiple(size->width, side);
     size->height = to_multiple(size->height, side);
+    shape->moved = size->width != asked.width || size->height != asked.height;
     return size->frames <= SIDE_MOST && (card->usual.frames > 1 || size->frames == 1);
 }
 
@@ -705,6 +710,7 @@ static void read_job(const struct csv *csv, const char *sized_by, struct dt_meas
     dt_engine_runs(engine, compiled, &row->job);
     row->job.eager |= mentions(model, "eager") || mentions(note, "eager");
     row->job.size = shape.size;
+    row->moved = shape.moved;
     row->job.steps = shape.steps;
     row->job.text_tokens = row->card.text_tokens;
     row->job.guided = row->card.guidance == DT_GUIDANCE_CFG &&
@@ -798,7 +804,9 @@ dt_status dt_measured_read(const char *path, struct dt_timings *table)
         return dt_fail(DT_EUSAGE, "%s is no text: it has a byte of 0", path);
     size_t mark =
         strncmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* that some programs begin a file with */
-    struct csv csv = {.path = path, .at = text.bytes + mark, .next = 1};
+    struct csv csv = {.path = path, .at = text.bytes + mark, .separator = ',', .next = 1};
+    if (text.size > 0 && memchr(csv.at, '\t', strcspn(csv.at, ",\n")) != NULL)
+        csv.separator = '\t';
     dt_status status = list_cards(&csv);
     if (status == DT_OK)
         status = text.size > 0 ? read_records(&csv, &read)

@@ -41,6 +41,7 @@ struct dt_measured_row {
     enum dt_metric metric;
     double seconds, memory_bytes; /* memory: 0: not given; infinite: there was too little */
     bool known;                   /* card, machine and size of the job are */
+    bool moved;                   /* its size is the nearest that the model takes */
     bool offloaded;               /* some weights are on the host */
     bool unsure;     /* its modes, size, steps, device or link are not those of the forms */
     const char *why; /* it is not scored; NULL: it is */

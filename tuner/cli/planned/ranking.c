@@ -78,11 +78,11 @@ struct dt_plans_wanted dt_ranking_wanted(const struct dt_ranking *ranking)
                                     .card = &ranking->card};
 }
 
-/* What is held against no row: PipeFusion, several hosts, and weights that come from a host's memory. */
+/* What is held against few rows or none: PipeFusion, several hosts, and weights that are gathered or come from a host's memory. */
 bool dt_ranked_unsure(const struct dt_ranked *row)
 {
     return row->degrees.pipe > 1 || row->prediction.hosts > 1 ||
-           (row->degrees.settings & DT_SETTING_OF_HOST) != 0;
+           (row->degrees.settings & (DT_SETTING_OF_HOST | DT_SETTING_shards)) != 0;
 }
 
 void dt_ranking_fill(const struct dt_ranking *ranking, const json_t *plan, struct dt_ranked *row)

@@ -355,6 +355,24 @@ static void add_left_out(const struct dt_timings *table, struct dt_text *out)
     }
 }
 
+/* One line for rows of a model's text whose size the model cannot have. */
+static void add_moved(const struct dt_timings *table, struct dt_text *out)
+{
+    for (int i = 0; i < table->count; i++) {
+        const struct dt_measured_row *row = &table->rows[i];
+        int before = 0;
+        for (int k = 0; k < i; k++)
+            before +=
+                table->rows[k].moved && strcmp(table->rows[k].text.model, row->text.model) == 0;
+        if (row->moved && row->why == NULL && before == 0)
+            dt_text_add(out,
+                        "scored at %lldx%lld, the nearest size that the model takes, line %d "
+                        "(%.60s)\n",
+                        (long long)row->job.size.width, (long long)row->job.size.height,
+                        row->text.line, row->text.model);
+    }
+}
+
 static void add_sums(const struct dt_scores *scores, struct dt_text *out)
 {
     dt_text_add(
@@ -385,6 +403,7 @@ static dt_status print_scores(const struct dt_options *options, const struct dt_
     }
     json_t *pairs = add_pairs(table, &text), *times = add_times(table, &text);
     add_left_out(table, &text);
+    add_moved(table, &text);
     add_sums(&scores, &text);
     json_t *answer = json_pack(
         "{s:o, s:o, s:i, s:i, s:i, s:f, s:f, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i}",
