@@ -147,7 +147,8 @@ struct dt_engine_ways {
 void dt_engine_ways(const char *engine, struct dt_engine_ways *ways);
 /* The settings of memory that the plan's words stand for. */
 unsigned dt_engine_settings(const struct dt_engine_ways *ways, const json_t *plan);
-/* Adds the options of the engine's worker without which a session does not try the plan's degrees, " --cfg". */
+/* Adds the options of the engine's worker without which a session does not try the plan's
+ * degrees, " --cfg". */
 dt_status dt_engine_options(const char *engine, const json_t *plan,
                             struct dt_text *out) DT_MUST_CHECK;
 /* A plan's word for compiling is one that compiles. */

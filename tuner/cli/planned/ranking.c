@@ -78,7 +78,8 @@ struct dt_plans_wanted dt_ranking_wanted(const struct dt_ranking *ranking)
                                     .card = &ranking->card};
 }
 
-/* What is held against few rows or none: PipeFusion, several hosts, and weights that are gathered or come from a host's memory. */
+/* PipeFusion, several hosts, and weights that are gathered or come from a host's memory are held
+ * against few rows or none. */
 bool dt_ranked_unsure(const struct dt_ranked *row)
 {
     return row->degrees.pipe > 1 || row->prediction.hosts > 1 ||

@@ -88,7 +88,8 @@ void dt_ranking_fill(const struct dt_ranking *ranking, const json_t *plan, struc
 int dt_ranking_devices(const struct dt_machine_card *machine);
 struct dt_plans_wanted dt_ranking_wanted(const struct dt_ranking *ranking);
 
-/* It has what few measured rows tell of: PipeFusion, several hosts, weights that are gathered or come from a host's memory. */
+/* It has what few measured rows tell of: PipeFusion, several hosts, weights that are gathered or
+ * come from a host's memory. */
 bool dt_ranked_unsure(const struct dt_ranked *row);
 
 /* The plan is compiled. */
