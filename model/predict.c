@@ -210,14 +210,14 @@ static double layer_weights(const struct dt_card *card)
 }
 
 /* Bytes of a part in bfloat16; 0: not known. */
-static double part(int64_t parameters)
+static double part_bytes(int64_t parameters)
 {
     return parameters > 0 ? 2.0 * (double)parameters : 0;
 }
 
 static double block_bytes(const struct dt_card *card)
 {
-    double all = part(card->parameters.transformer);
+    double all = part_bytes(card->parameters.transformer);
     return all > 0 ? all / (card->depth * at_least_1(card->transformers)) : 2 * layer_weights(card);
 }
 
@@ -289,7 +289,7 @@ static double around_the_ring(const struct layer *l, const struct group *group, 
 
 /* Each of the group sends its bytes to all others; twice, where a sum is
  * reduced and then gathered. */
-static double gathered(const struct group *group, double times, double bytes)
+static double gathered_seconds(const struct group *group, double times, double bytes)
 {
     return group->alpha * log2(group->ranks) + times * (group->ranks - 1) * bytes / group->gather;
 }
@@ -303,7 +303,7 @@ static void weight_terms(const struct dt_predict_job *job, const struct layer *l
     double work = term[DT_TERM_gemm] + term[DT_TERM_attention] + term[DT_TERM_passes];
     if ((l->settings & DT_SETTING_shards) != 0) {
         const struct group group = group_of(job, l, l->devices, 1, out);
-        term[DT_TERM_shards] = fmax(0, gathered(&group, 1, l->block / l->devices) - work);
+        term[DT_TERM_shards] = fmax(0, gathered_seconds(&group, 1, l->block / l->devices) - work);
     }
     if ((l->settings & DT_SETTING_streams) != 0)
         term[DT_TERM_stream] = fmax(0, l->block / l->host - work);
@@ -325,14 +325,14 @@ static void layer_terms(const struct dt_predict_job *job, const struct layer *l,
     term[DT_TERM_passes] = passes * 4 * l->tokens * l->hidden / l->copy;
     term[DT_TERM_launch] = used->kernels * used->kernel_s;
     struct group group = group_of(job, l, l->tensor, 1, out);
-    term[DT_TERM_tensor] =
-        (job->card->joint ? 2 : 3) * gathered(&group, 2, 2 * l->tokens * l->hidden / l->tensor);
+    term[DT_TERM_tensor] = (job->card->joint ? 2 : 3) *
+                           gathered_seconds(&group, 2, 2 * l->tokens * l->hidden / l->tensor);
     group = group_of(job, l, l->ulysses, l->tensor, out);
     term[DT_TERM_ulysses] = all_to_all(l, &group);
     group = group_of(job, l, l->ring, l->tensor * l->ulysses, out);
     term[DT_TERM_ring] = around_the_ring(l, &group, term[DT_TERM_attention]);
     group = group_of(job, l, l->gather, l->tensor * l->ulysses * l->ring, out);
-    term[DT_TERM_gather] = gathered(&group, 1, 4 * l->tokens * l->kv_width / l->tensor);
+    term[DT_TERM_gather] = gathered_seconds(&group, 1, 4 * l->tokens * l->kv_width / l->tensor);
     weight_terms(job, l, out);
 }
 
@@ -378,8 +378,9 @@ static double vae_seconds(const struct dt_predict_job *job, double devices)
 static double text_seconds(const struct dt_predict_job *job, const struct layer *l)
 {
     const struct dt_card_parameters *parameters = &job->card->parameters;
-    double encoder = part(parameters->text_encoder), prompts = job->guided ? 2 : 1;
-    double parts = part(parameters->transformer) / l->tensor + encoder + part(parameters->vae);
+    double encoder = part_bytes(parameters->text_encoder), prompts = job->guided ? 2 : 1;
+    double parts =
+        part_bytes(parameters->transformer) / l->tensor + encoder + part_bytes(parameters->vae);
     double seconds = encoder > 0 ? encoder * job->text_tokens * prompts /
                                            (used->gemm * job->machine->flop_rate) +
                                        used->text_host_s
@@ -398,8 +399,8 @@ static double text_seconds(const struct dt_predict_job *job, const struct layer 
 /* The transformer's weights on a device. */
 static double weight_bytes(const struct dt_card *card, const struct layer *l)
 {
-    double weights = part(card->parameters.transformer);
-    double unsplit = card->unsplit >= 0 ? part(card->unsplit) : used->unsplit * weights;
+    double weights = part_bytes(card->parameters.transformer);
+    double unsplit = card->unsplit >= 0 ? part_bytes(card->unsplit) : used->unsplit * weights;
     if (!(weights > 0))
         return 0; /* not known */
     if ((l->settings & (DT_SETTING_streams | DT_SETTING_pages)) != 0)
@@ -412,7 +413,7 @@ static double weight_bytes(const struct dt_card *card, const struct layer *l)
 static double encoder_bytes(const struct dt_predict_job *job, const struct layer *l,
                             const struct dt_degrees *degrees)
 {
-    double encoder = part(job->card->parameters.text_encoder);
+    double encoder = part_bytes(job->card->parameters.text_encoder);
     bool shared = job->shares_encoder || (l->settings & DT_SETTING_encoder_shards) != 0;
     if ((l->settings & (DT_SETTING_encoder_streams | DT_SETTING_pages)) != 0)
         return used->encoder_held * encoder;
@@ -423,7 +424,7 @@ static double memory_bytes(const struct dt_predict_job *job, const struct layer 
                            const struct dt_degrees *degrees)
 {
     double pixels = (double)job->size.width * (double)job->size.height * (double)job->size.frames;
-    double weights = weight_bytes(job->card, l), vae = part(job->card->parameters.vae);
+    double weights = weight_bytes(job->card, l), vae = part_bytes(job->card->parameters.vae);
     double encoder = encoder_bytes(job, l, degrees);
     bool turns = (l->settings & (DT_SETTING_swaps | DT_SETTING_stages)) != 0;
     double parts = turns ? fmax(weights, fmax(encoder, vae)) : weights + encoder + vae;

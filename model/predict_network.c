@@ -116,7 +116,7 @@ static double guidance_seconds(const struct rates *rates, const struct share *ow
 }
 
 /* An operation of each chunk is one more. */
-static double calls(const struct share *own)
+static double exchange_calls(const struct share *own)
 {
     double layers = dt_family_attentions(own->workload);
     double travels = own->plan->ulysses > 1 ? 4 : own->plan->ring > 1 ? 1 : 0;
@@ -147,7 +147,8 @@ void dt_predict_network(const struct dt_workload *workload, const struct dt_plan
                          own.threads / rates->gemm;
     term[DT_TERM_attention] = layers * attention_seconds(rates, &own);
     term[DT_TERM_passes] = rows * dt_family_rest_bytes(workload) / own.threads / rates->copy;
-    term[DT_TERM_launch] = calls(&own) * (rates->call + rates->team * (own.threads > 1 ? 1 : 0));
+    term[DT_TERM_launch] =
+        exchange_calls(&own) * (rates->call + rates->team * (own.threads > 1 ? 1 : 0));
     term[DT_TERM_ulysses] = layers * all_to_all_seconds(rates, &own);
     term[DT_TERM_ring] = layers * ring_seconds(rates, &own);
     term[DT_TERM_guidance] = guidance_seconds(rates, &own);

@@ -77,7 +77,7 @@ double dt_threshold(enum dt_test test, int n)
     }
 }
 
-static double square(double x)
+static double square_of(double x)
 {
     return x * x;
 }
@@ -93,8 +93,8 @@ struct dt_mix dt_stats_mix(const struct dt_mix_part parts[], int n)
     }
     for (int i = 0; i < n; i++) {
         double part = parts[i].share * parts[i].seconds / parts[i].gain / mix.tuned;
-        below += square(part * log(parts[i].gain / parts[i].interval.low));
-        above += square(part * log(parts[i].interval.high / parts[i].gain));
+        below += square_of(part * log(parts[i].gain / parts[i].interval.low));
+        above += square_of(part * log(parts[i].interval.high / parts[i].gain));
     }
     mix.gain = mix.seconds / mix.tuned;
     mix.interval.low = mix.gain * exp(-sqrt(below));

@@ -103,7 +103,7 @@ static dt_status size_read(const char *text, struct dt_query *query)
     return DT_OK;
 }
 
-static int ascending(const void *a, const void *b)
+static int compare_ascending(const void *a, const void *b)
 {
     return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
@@ -129,7 +129,7 @@ static dt_status batches_read(const char *text, struct dt_query *query)
                                (int)value);
         at = comma != NULL ? comma + 1 : NULL;
     }
-    qsort(batches, (size_t)n, sizeof batches[0], ascending);
+    qsort(batches, (size_t)n, sizeof batches[0], compare_ascending);
     memcpy(query->batches, batches, (size_t)n * sizeof batches[0]);
     query->batch_count = n;
     return DT_OK;

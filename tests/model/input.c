@@ -86,8 +86,8 @@ static void refuse_weights(struct made *made, const char *sentence)
     says(sentence);
 }
 
-/* Names and shapes as `state_dict()` of the authors' DiT(input_size=8, patch_size=2, in_channels=3, hidden_size=12,
- * depth=2, num_heads=3, num_classes=5) lists them. */
+/* Names and shapes as `state_dict()` of the authors' DiT(input_size=8, patch_size=2, in_channels=3,
+ * hidden_size=12, depth=2, num_heads=3, num_classes=5) lists them. */
 static void names_and_shapes_are_the_authors(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Presets against the table of the paper; each way a user's file can be wrong against its sentence. */
+/* Presets against the table of the paper; each way a user's file can be wrong
+ * against its sentence. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -69,7 +69,8 @@ static void ring_may_be_innermost(void **state)
     assert_int_equal(dt_plan_stride(&plan, DT_DEGREE_ulysses), plan.ring);
 }
 
-/* Both orders of degrees.def name each degree once, and a rank's neighbour along a degree is a stride away. */
+/* Both orders of degrees.def name each degree once, and a rank's neighbour along a
+ * degree is a stride away. */
 static void degrees_are_complete_and_ordered(void **state)
 {
     const struct dt_plan plan = plan_of_12();
@@ -153,8 +154,9 @@ static void parameters_of_the_other_device_get_fallbacks(void **state)
     }
 }
 
-/* The largest row of head dimension 128 must fit what an A100's block may have, 163 KiB (CUDA C++ guide, table of compute
- * capabilities), and FlashAttention-2's 128 x 64 what every GPU with bfloat16 may, 99 KiB. */
+/* The largest row of head dimension 128 must fit what an A100's block may have, 163 KiB (CUDA C++
+ * guide, table of compute capabilities), and FlashAttention-2's 128 x 64 what every GPU with
+ * bfloat16 may, 99 KiB. */
 static void attention_tiles_fit_shared_memory(void **state)
 {
     (void)state;

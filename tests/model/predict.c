@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Predictions against another implementation of the same equations (Python, written first; ten plans of two models), and laws: the terms
- * are the step, faster links and more memory never hurt, degrees divide what they divide. Machines' cards: every number has a source,
- * and what contradicts itself is refused. */
+/* Predictions against another implementation of the same equations (Python, written first; ten
+ * plans of two models), and laws: the terms are the step, faster links and more memory never hurt,
+ * degrees divide what they divide. Machines' cards: every number has a source, and what
+ * contradicts itself is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,7 +118,8 @@ static void laws_hold(void **state)
     print_message("%d plans\n", count);
 }
 
-/* Two hosts whose devices send 400 GB/s to their neighbours and 40 GB/s to other hosts, reading and writing 1 TB/s. */
+/* Two hosts whose devices send 400 GB/s to their neighbours and 40 GB/s to other hosts,
+ * reading and writing 1 TB/s. */
 static struct dt_machine_card two_hosts(int devices)
 {
     struct dt_machine_card machine = {.hosts = 2,
@@ -144,8 +146,9 @@ static struct dt_prediction predicted(const struct dt_predict_job *job,
     return p;
 }
 
-/* FLUX.1-dev at 1024 px: 4096 tokens and 512 of text, width 3072, 57 layers. Each time is written out by hand: latency, then the larger
- * of all bytes over NVLink and those that cross over the network. */
+/* FLUX.1-dev at 1024 px: 4096 tokens and 512 of text, width 3072, 57 layers. Each time is
+ * written out by hand: latency, then the larger of all bytes over NVLink and those that
+ * cross over the network. */
 static void groups_that_cross_pay_the_slower_link(void **state)
 {
     (void)state;
@@ -168,7 +171,8 @@ static void groups_that_cross_pay_the_slower_link(void **state)
     close_to(p.term[DT_TERM_tensor],
              layers * 2 * (4 * 20e-6 + 2 * 15 / 16.0 * 2 * all * width / 320e9));
 
-    /* ulysses within a host, rings between two devices of two hosts: their keys and values are not hidden */
+    /* ulysses within a host, rings between two devices of two hosts: their keys and
+     * values are not hidden */
     p = predicted(&job, &machine, (struct dt_degrees){.ulysses = 8, .ring = 2});
     bytes = 2 * n * width;
     close_to(p.term[DT_TERM_ulysses],
@@ -198,7 +202,8 @@ static void groups_that_cross_pay_the_slower_link(void **state)
     close_to(p.term[DT_TERM_tensor],
              layers * 2 * (10e-6 * log2(3) + 4 / 3.0 * 2 * all / 2 * width / 400e9));
 
-    /* sockets of 4: three consecutive devices lie on two of them somewhere; the devices of a socket share its link */
+    /* sockets of 4: three consecutive devices lie on two of them somewhere; the devices of a
+     * socket share its link */
     machine.hosts = 1;
     machine.devices = machine.reach = 8;
     machine.per_socket = 4;
@@ -232,7 +237,8 @@ static void hosts_that_are_not_filled_have_fewer_borders(void **state)
     close_to(p.term[DT_TERM_tensor],
              layers * 2 * (10e-6 * log2(3) + 4 / 3.0 * 2 * all / 2 * width / 400e9));
 
-    /* 6 on each of two hosts: ranks 4 to 7 lie on both hosts, 8 to 11 on two sockets of the second, where two streams cross */
+    /* 6 on each of two hosts: ranks 4 to 7 lie on both hosts, 8 to 11 on two sockets of the second,
+     * where two streams cross */
     machine = two_hosts(8);
     machine.per_socket = 4;
     machine.links[DT_LINK_across_sockets] = sockets;
@@ -242,7 +248,8 @@ static void hosts_that_are_not_filled_have_fewer_borders(void **state)
              layers * 2 * (2 * 20e-6 + 2 * 3 / 4.0 * 2 * all / 3 * width / (2 * 20e9 / 4)));
 }
 
-/* Pairs of a bridge and of a switch: of four devices, half of what each has goes to the other pair. */
+/* Pairs of a bridge and of a switch: of four devices, half of what each has
+ * goes to the other pair. */
 static void pairs_share_what_leads_out_of_them(void **state)
 {
     (void)state;
@@ -272,8 +279,8 @@ static void pairs_share_what_leads_out_of_them(void **state)
     close_to(p.term[DT_TERM_tensor] / 57 / 2, 2 * 10e-6 + 2 * 3 / 4.0 * all / 30e9);
 }
 
-/* Of each machine with a network: plans of one host are the same beside a second one; hosts whose network is as good as a host's links
- * are one host; a real one is never faster. */
+/* Of each machine with a network: plans of one host are the same beside a second one; hosts whose
+ * network is as good as a host's links are one host; a real one is never faster. */
 static void a_second_host_is_no_magic(void **state)
 {
     (void)state;
@@ -353,7 +360,8 @@ static void settings_trade_time_for_memory(void **state)
         assert_true(lower[i] > 0);
 }
 
-/* Where the link is slower than the work, a step of streamed weights is the time of their copies. */
+/* Where the link is slower than the work, a step of streamed weights is the
+ * time of their copies. */
 static void streams_are_copies(void **state)
 {
     (void)state;
@@ -377,8 +385,9 @@ static void streams_are_copies(void **state)
 
 enum measured_kind { REQUEST, MORE, TEXT };
 
-/* Seconds that others measured (docs/cost.md): of a request, more than without the setting, or of its text encoders; share: how far the
- * prediction may be from it, missed: and is not, as the engine does not hide its copies. */
+/* Seconds that others measured (docs/cost.md): of a request, more than without the setting, or of
+ * its text encoders; share: how far the prediction may be from it, missed: and is not, as the
+ * engine does not hide its copies. */
 static void offload_is_near_what_was_measured(void **state)
 {
     (void)state;
@@ -442,7 +451,8 @@ static void the_longest_stage_limits(void **state)
     assert_string_equal(dt_predict_limit(&p), "text encoder");
 }
 
-/* Twice the side is four times the tokens: sixteen times the attention, where each token meets all, else four times. */
+/* Twice the side is four times the tokens: sixteen times the attention, where each token meets
+ * all, else four times. */
 static void linear_attention_grows_with_the_tokens(void **state)
 {
     (void)state;

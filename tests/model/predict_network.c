@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Predictions of the built-in network: laws, and two recordings of each plan of four spaces on two cores (tests/landscapes/cores.csv), of
- * which the constants were fitted to the first of three. */
+/* Predictions of the built-in network: laws, and two recordings of each plan of four spaces on two
+ * cores (tests/landscapes/cores.csv), of which the constants were fitted to the first of three. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,8 @@ static void close_to(double value, double expected, double by)
         fail_msg("%.9g, not %.9g", value, expected);
 }
 
-/* Sequences and halves of guidance split exactly; what each rank of a sequence does once more is a few per cent. */
+/* Sequences and halves of guidance split exactly; what each rank of a sequence does once
+ * more is a few per cent. */
 static void shares_add_up(void **state)
 {
     (void)state;
@@ -74,8 +75,9 @@ static void shares_add_up(void **state)
     }
 }
 
-/* DiT-S/2, 4 images, 8 sequences of 256 tokens of 384 channels of float32, 12 blocks: a plan that sends twice as much of everything
- * takes as much longer, and the bytes of two plans are as counted by hand. */
+/* DiT-S/2, 4 images, 8 sequences of 256 tokens of 384 channels of float32, 12 blocks: a plan
+ * that sends twice as much of everything takes as much longer, and the bytes of two plans
+ * are as counted by hand. */
 static void exchanges_follow_a_count_by_hand(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts against the published ones of the paper's networks; shares of a sequence against their laws. */
+/* Counts against the published ones of the paper's networks; shares of a
+ * sequence against their laws. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,8 +23,9 @@ static struct dt_workload make(const char *name)
     return workload;
 }
 
-/* Peebles & Xie 2023, table 4: parameters in millions, Gflops (which are multiply-adds) at 256 pixels. The authors'
- * training script prints 675,129,632 for DiT-XL/2, with the 256 x 1152 position table. */
+/* Peebles & Xie 2023, table 4: parameters in millions, Gflops (which are multiply-adds) at
+ * 256 pixels. The authors' training script prints 675,129,632 for DiT-XL/2, with the 256 x
+ * 1152 position table. */
 static void test_published_counts(void **state)
 {
     static const struct {

@@ -206,7 +206,8 @@ static void stacking_weights_the_better_model(void **state)
 enum { SIDE = 20 };
 struct table {
     const struct dt_space *space;
-    /* 1: the same but for a factor; -1: upside down; 0: the same, of which every second is missing */
+    /* 1: the same but for a factor; -1: upside down; 0: the same, of which
+     * every second is missing */
     int kind;
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* An honest worker with real work (docs/protocol.md): a matrix product and two MiB of stores a step. Its parameter `dummy` does
- * nothing, so all its plans are equal. Its buffers begin wherever malloc puts them, at multiples of 16 bytes, and a product may
- * take half as long again in one place as in another, for as long as the plan is resident. With HONEST=aligned they begin at
+/* An honest worker with real work (docs/protocol.md): a matrix product and two MiB of stores a
+ * step. Its parameter `dummy` does nothing, so all its plans are equal. Its buffers begin wherever
+ * malloc puts them, at multiples of 16 bytes, and a product may take half as long again in one
+ * place as in another, for as long as the plan is resident. With HONEST=aligned they begin at
  * multiples of 64 bytes. */
 #define _POSIX_C_SOURCE 200809L
 #include <jansson.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* replay - a worker that only repeats what one once said: a test program started again with DITTUNE_REPLAY=FILE
+/* replay - a worker that only repeats what one once said: a test program started again
+ * with DITTUNE_REPLAY=FILE
  *
  * Lines of the file (recorded with DITTUNE_TRANSCRIPT=FILE, or written by hand):
  *   > {...}     the next request must be this one, field by field (fields not named here may be anything)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* check - do the stored plans of this machine still win? (docs/check.md)
  *
- * Entries are taken least recently checked first; each is measured again beside its rivals in fresh processes, and
- * judged (judge_rivals.h). The result is one JSON record per entry, the `check` record of the journal; everything printed is
- * made from those records (tuner/cli/report/report.h). Only record.c looks into JSON.
+ * Entries are taken least recently checked first; each is measured again beside its rivals in fresh
+ * processes, and judged (judge_rivals.h). The result is one JSON record per entry, the `check`
+ * record of the journal; everything printed is made from those records (tuner/cli/report/report.h).
+ * Only record.c looks into JSON.
  */
 #ifndef DT_TUNER_CHECK_CHECK_H
 #define DT_TUNER_CHECK_CHECK_H
@@ -22,13 +23,14 @@ extern const struct dt_kind dt_kind_successors;
 
 #include "tuner/check/check.def"
 
-/* What a check reads of an entry's key and hard fingerprint. Texts are borrowed from them, "" where they have none. */
+/* The parts of an entry's key and hard fingerprint that a check reads. Texts are borrowed from
+ * them, "" where they have none. */
 struct dt_check_key {
-    const char *worker, *workload;   /* of a foreign worker */
-    const json_t *job;               /* as that worker understood it; NULL: none */
-    bool served, hidden, work_lossy; /* of that job: by a server; --private; with lossy settings */
-    const char *model, *network, *dtype; /* of the built-in network, and the hash of its shape */
-    int64_t height, width;               /* of the latent */
+    const char *worker, *workload;   /* a foreign worker's */
+    const json_t *job;               /* the job in that worker's terms; NULL: none */
+    bool served, hidden, work_lossy; /* that job's: by a server; --private; with lossy settings */
+    const char *model, *network, *dtype; /* the built-in network's, and the hash of its shape */
+    int64_t height, width;               /* the latent's */
     bool lossy;
     struct dt_ints batches;
     int64_t devices, max_bytes, max_latency_ns, reserve_bytes;
@@ -42,7 +44,7 @@ struct dt_check_item {
     json_t *stored;               /* owned */
     struct dt_stored_entry entry; /* its fields, borrowed from it, as the key */
     struct dt_check_key key;
-    int64_t ranks; /* of its plan */
+    int64_t ranks; /* its plan's */
     char title[200];
     int64_t checked_ns; /* wall time of the last check; 0: never */
 };
@@ -60,7 +62,7 @@ struct dt_check_opts {
         model, /* --model, an engine's or for the line that tunes an entry again; NULL: not given */
         *db;   /* --db for that line; NULL: not given */
     const char *pipeline;         /* entries of this one; NULL: of any, or none */
-    const char *directory;        /* of the store */
+    const char *directory;        /* the store's */
     const char *filter, *against; /* NULL: all entries; no such plan */
     double threshold;             /* share by which a rival must be faster to win */
     double max_gain_loss;         /* share; 0: no limit */
@@ -73,7 +75,8 @@ struct dt_check_opts {
     void *context;
 };
 
-/* The entries of this machine, measured on its cores or its GPUs, that match the filter, the engine, its model and pipeline. */
+/* The entries of this machine, measured on its cores or its GPUs, that match the filter, the
+ * engine, its model and pipeline. */
 dt_status dt_check_select(const struct dt_check_opts *opts,
                           struct dt_check_list *list) DT_MUST_CHECK;
 void dt_check_list_fini(struct dt_check_list *list);
@@ -83,18 +86,20 @@ void dt_check_title(const json_t *key, char title[], size_t room);
 /* The title or the key's text contains the filter (NULL: all), ignoring case. */
 bool dt_check_passes(const char *filter, const char *title, const json_t *key);
 
-/* The worker of an engine or of a user's own that tuned a stored plan, so that a check of a store needs no --engine. */
+/* The worker of an engine or of a user's own that tuned a stored plan, so that a check of a
+ * store needs no --engine. */
 #define DT_TUNED_WORDS 64
 
 struct dt_tuned_by {
     char program[DT_PROGRAM_ROOM];
-    const char *engine;                        /* as --engine; NULL: a program of the user's */
+    /* the value of --engine; NULL: a program of the user's */
+    const char *engine;
     const char *given;                         /* that program; NULL: --command */
     const char *arguments[DT_TUNED_WORDS + 1]; /* after --, NULL-ended */
     json_t *record; /* owned; texts are borrowed from it; NULL: it is not known */
 };
 
-/* What a check did to its entry in the store. */
+/* A check's change of its entry in the store. */
 enum dt_check_change {
     DT_CHECK_KEPT,
     DT_CHECK_REPLACED, /* --update: another plan took the place of one that lost */
@@ -122,10 +127,10 @@ struct dt_check_entry {
     struct dt_entrant entrants[DT_ENTRANTS]; /* the tuned plan, its rivals, its twin */
     int count;
     bool twin;
-    double values[DT_ENTRANTS][DT_ROUNDS_MOST]; /* of the objective */
+    double values[DT_ENTRANTS][DT_ROUNDS_MOST]; /* values of the objective */
     struct dt_check_judge judge;
     struct dt_sets sets; /* sets of fresh processes made so far */
-    int64_t seed;        /* of the order of the visits */
+    int64_t seed;        /* seed of the order of the visits */
     bool fell;           /* the tuned plan failed where others ran */
     bool other;          /* the command, or the worker, that was named is that of other entries */
     json_t *today;       /* the machine as it is: soft and info of the fingerprint; owned */
@@ -133,12 +138,13 @@ struct dt_check_entry {
     struct dt_check_written written;
 };
 
-/* Makes the target of the entry's key and adds the plans. When it cannot, it sets verdict and reason (DT_OK). */
+/* Makes the target of the entry's key and adds the plans. When it cannot, it sets
+ * verdict and reason (DT_OK). */
 dt_status dt_check_open(struct dt_check_entry *entry) DT_MUST_CHECK;
 void dt_check_close(struct dt_check_entry *entry);
 
-/* Estimated time of an opened entry, by the stored step times: of the fewest and of the most sets of fresh processes. Loads of
- * more than half a second come in addition. */
+/* Estimated time of an opened entry, by the stored step times: of the fewest and of the most sets
+ * of fresh processes. Loads of more than half a second come in addition. */
 struct dt_check_span {
     int64_t least_ns, most_ns;
 };
@@ -146,13 +152,16 @@ struct dt_check_span dt_check_span(const struct dt_check_entry *entry);
 
 /* ---- arithmetic of the time: no clock */
 
-/* Estimated time where no session has measured it: of plans with these steps in `sets` sets: starts, and visits in the usual number of rounds. */
+/* Estimated time where no session has measured it: of plans with these steps in `sets` sets:
+ * starts, and visits in the usual number of rounds. */
 int64_t dt_check_estimate_ns(const double step_seconds[], int n, int sets);
 
-/* Time limit of the next of `entries`: its even share of the remaining time, or the time of a verdict LOSES (6 sets) if
- * that is more, but at most half of the remaining time, so that one slow entry does not take the time of many. 0: not
- * even the first look fits. The first of a run, the least recently checked, may use all of it, or it might never be
- * checked; the only one does also where its estimate is longer. least_ns, lose_ns: estimates of DT_SETS_LEAST sets, and of those that LOSES needs. */
+/* Time limit of the next of `entries`: its even share of the remaining time, or the time of a
+ * verdict LOSES (6 sets) if that is more, but at most half of the remaining time, so that one
+ * slow entry does not take the time of many. 0: not even the first look fits. The first of a run,
+ * the least recently checked, may use all of it, or it might never be checked; the only one does
+ * also where its estimate is longer. least_ns, lose_ns: estimates of DT_SETS_LEAST sets, and of
+ * those that LOSES needs. */
 int64_t dt_check_share_ns(int64_t left_ns, int entries, bool first, int64_t least_ns,
                           int64_t lose_ns);
 
@@ -162,7 +171,7 @@ int64_t dt_check_share_ns(int64_t left_ns, int entries, bool first, int64_t leas
 struct dt_checked {
     json_t *json; /* owned */
     struct dt_check_record record;
-    bool other; /* of another command, or worker, than the one that was named */
+    bool other; /* an entry of another command, or worker, than the one that was named */
 };
 
 /* The whole run: records in the order in which they were made. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Student's t over sets of fresh processes at looks with spent alpha (stats/paired.c). Three tests with three
- * thresholds; noise makes each of them harder to pass, never easier:
+/* Student's t over sets of fresh processes at looks with spent alpha (stats/paired.c). Three tests
+ * with three thresholds; noise makes each of them harder to pass, never easier:
  *
  *   WINS   the interval lies below 1, and the gain exceeds the twin's margin
  *   TIES   the interval lies below 1 + the threshold, whatever the noise
@@ -13,8 +13,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Shares of lose_alpha at each look, which --until-decided exceeds by a fifth. Four sets are too few: with two placements that differ by a tenth, all four favour
- * the same one of two equal plans once in 128 times. */
+/* Shares of lose_alpha at each look, which --until-decided exceeds by a fifth. Four sets are too
+ * few: with two placements that differ by a tenth, all four favour the same one of two equal
+ * plans once in 128 times. */
 static const double lose_share[DT_SET_LOOKS] = {0, .1, .2, .3, .4, .1, .1};
 
 static const char *const texts[] = {"not judged yet", "inconclusive", "ties",        "wins",
@@ -38,9 +39,9 @@ double dt_check_lose_alpha(int comparisons)
     return DT_CHECK_RUN_ALPHA / (comparisons > 1 ? comparisons : 1);
 }
 
-/* The spread of a visit is 1/sqrt(2) of that of the ratio of two; common drift cancels. Placements differ between sets,
- * so ratios are taken about their set's median. */
-static double spread(const double a[], const double b[], const struct dt_sets *sets)
+/* The spread of a visit is 1/sqrt(2) of that of the ratio of two; common drift cancels. Placements
+ * differ between sets, so ratios are taken about their set's median. */
+static double visits_cv(const double a[], const double b[], const struct dt_sets *sets)
 {
     double off[DT_ROUNDS_MOST];
     int n = 0;
@@ -68,7 +69,7 @@ static void judge_twin(struct dt_check_judge *judge, const struct dt_sets *sets,
     if (ratio.sets < DT_SETS_LEAST)
         return;
     judge->margin = dt_judge_margin(&ratio);
-    judge->cv = spread(judge->twin, judge->tuned, sets);
+    judge->cv = visits_cv(judge->twin, judge->tuned, sets);
     judge->limit = fmax(judge->threshold, fmax(2 * half, judge->margin));
 }
 
@@ -79,8 +80,8 @@ static int look_of(int sets)
     return look >= 0 && sets > dt_set_looks[look] && look + 1 < DT_SET_LOOKS ? look + 1 : look;
 }
 
-static bool loses(const struct dt_check_judge *judge, const struct dt_check_rival *rival,
-                  const struct dt_sets *sets, int look)
+static bool rival_loses(const struct dt_check_judge *judge, const struct dt_check_rival *rival,
+                        const struct dt_sets *sets, int look)
 {
     const struct dt_ratio *ratio = &rival->ratio;
     double alpha = judge->lose_alpha * lose_share[look];
@@ -105,12 +106,12 @@ static void judge_rival(const struct dt_check_judge *judge, struct dt_check_riva
     rival->ratio = dt_judge_ratio(rival->values, judge->tuned, sets, 1 - dt_set_alpha[look]);
     if (rival->ratio.sets < DT_SETS_LEAST)
         return;
-    rival->cv = spread(judge->tuned, rival->values, sets);
+    rival->cv = visits_cv(judge->tuned, rival->values, sets);
     if (dt_judge_beats(&rival->ratio, judge->margin))
         rival->verdict = DT_CHECK_WINS;
     else if (tied || rival->ratio.interval.high < 1 + judge->threshold)
         rival->verdict = DT_CHECK_TIES;
-    else if (loses(judge, rival, sets, look))
+    else if (rival_loses(judge, rival, sets, look))
         rival->verdict = DT_CHECK_LOSES;
 }
 

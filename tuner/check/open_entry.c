@@ -59,8 +59,8 @@ dt_status dt_check_select(const struct dt_check_opts *opts, struct dt_check_list
 
 /* ---- an entry's target and plans */
 
-/* Converts a stored key to its job, and the job to a target by the code of all commands. If the target's key differs,
- * the work is not the same, and the entry is not checked. */
+/* Converts a stored key to its job, and the job to a target by the code of all commands. If the
+ * target's key differs, the work is not the same, and the entry is not checked. */
 
 #define RUNNERS_UP 2
 
@@ -98,7 +98,8 @@ static bool is_network_of(const struct dt_check_key *key, const struct dt_networ
     return dt_key_network(network, id) == DT_OK && strcmp(id, key->network) == 0;
 }
 
-/* A network that is neither stored, and fits its key, nor a preset must be that of the run's job. */
+/* A network that is neither stored, and fits its key, nor a preset must be
+ * that of the run's job. */
 static dt_status set_network(const struct dt_check_entry *entry, struct dt_job *job)
 {
     const struct dt_check_key *key = key_of(entry);
@@ -129,7 +130,7 @@ static void set_wanted(const struct dt_check_entry *entry, struct dt_wanted *wan
 }
 
 /* The plan has more ranks than devices, so it was tuned with --oversubscribe. */
-static bool oversubscribed(const struct dt_check_item *item)
+static bool is_oversubscribed(const struct dt_check_item *item)
 {
     int64_t slots = item->key.hosts > 0  ? item->key.slots
                     : item->key.gpus > 0 ? item->key.gpus
@@ -157,7 +158,7 @@ static dt_status make_job(struct dt_check_entry *entry)
     job.batches = key->batches;
     job.devices = key->devices > 0 && key->devices <= INT_MAX ? (int)key->devices : 0;
     job.backend = entry->item->key.gpus > 0 ? DT_BACKEND_CUDA : DT_BACKEND_CPU;
-    job.more.oversubscribe = job.more.oversubscribe || oversubscribed(entry->item);
+    job.more.oversubscribe = job.more.oversubscribe || is_oversubscribed(entry->item);
     if (!(entry->item->key.hosts > 0))
         job.more.hosts = NULL;
     job.more.nccl = true; /* for plans that --tune-nccl found */
@@ -228,7 +229,8 @@ static dt_status other_key(struct dt_check_entry *entry, const char *field)
                            key->model);
 }
 
-/* Finds it in the journal of the session. False: it is not known, or not on this machine any more. */
+/* Finds it in the journal of the session. False: it is not known, or not on
+ * this machine any more. */
 static bool tuned_by_find(struct dt_check_entry *entry)
 {
     struct dt_tuned_by *by = &entry->tuned_by;
@@ -336,7 +338,8 @@ static void enter_runners_up(struct dt_check_entry *entry)
     }
 }
 
-/* A rival does not share the tuned plan's processes: then the twin gets its own, too, to show that effect. */
+/* A rival does not share the tuned plan's processes: then the twin gets its own, too,
+ * to show that effect. */
 static bool are_scattered(const struct dt_check_entry *entry)
 {
     for (int i = 1; i < entry->count; i++)
@@ -401,8 +404,8 @@ void dt_check_close(struct dt_check_entry *entry)
     dt_check_json_fini(entry);
 }
 
-/* Value of --model for the entry's network; NULL: unknown. Beside --worker, --model may also be a name that only the
- * worker knows. */
+/* Value of --model for the entry's network; NULL: unknown. Beside --worker, --model may also be a
+ * name that only the worker knows. */
 static const char *model_of(const struct dt_check_entry *entry)
 {
     const struct dt_check_key *key = key_of(entry);

@@ -260,8 +260,8 @@ void dt_check_list_fini(struct dt_check_list *list)
 
 /* ---- the worker that tuned an entry */
 
-/* An entry may come from elsewhere (dittune db import), and must not name a program that is started; a journal is only
- * written by sessions on this machine. */
+/* An entry may come from elsewhere (dittune db import), and must not name a program that is
+ * started; a journal is only written by sessions on this machine. */
 bool dt_tuned_by_read(const char *directory, const struct dt_stored_entry *entry,
                       struct dt_tuned_by *by)
 {
@@ -302,7 +302,8 @@ dt_status dt_check_today(struct dt_check_entry *entry, int64_t deadline_ns)
                : dt_fail(DT_ENOMEM, "out of memory");
 }
 
-/* What this comparison says of the entry. Fields that it does not say, or that are not known here, stay. */
+/* Replaces the fields of the entry that this comparison has. Others, and those that are
+ * not known here, stay. */
 static bool fields_replace(const struct dt_check_entry *entry, const struct dt_stored_entry *now,
                            json_t *copy)
 {
@@ -311,7 +312,7 @@ static bool fields_replace(const struct dt_check_entry *entry, const struct dt_s
     json_t *fingerprint = json_object_get(copy, "fingerprint");
     for (size_t i = 0; i < sizeof stay / sizeof stay[0]; i++)
         json_object_del(fields, stay[i]);
-    json_object_del(copy, "resolution"); /* of the plan before */
+    json_object_del(copy, "resolution"); /* the plan before's */
     json_object_del(copy, "load");
     for (int i = 0; i < dt_record_closing.field_count; i++)
         json_object_del(copy, dt_record_closing.fields[i].name);
@@ -321,8 +322,9 @@ static bool fields_replace(const struct dt_check_entry *entry, const struct dt_s
     return fields != NULL;
 }
 
-/* info.t_wall_ns stays the session's: newer results take precedence in merges, and a stamp is no result. A plan that
- * only ties keeps its soft fingerprint, so that changed versions remain visible. */
+/* info.t_wall_ns stays the session's: newer results take precedence in merges, and a
+ * stamp is no result. A plan that only ties keeps its soft fingerprint, so that changed
+ * versions remain visible. */
 static void info_change(const struct dt_check_entry *entry, enum dt_check_change change,
                         json_t *copy)
 {
@@ -408,8 +410,9 @@ static int64_t median_of(const struct dt_entrant *entrant)
     return ns_of(entrant->result.samples.n > 0 ? entrant->result.summary.median : NAN);
 }
 
-/* The visits in whole nanoseconds, null where a visit failed or was not made: every figure follows from them. */
-static json_t *visits(const struct dt_entrant *entrant, const struct dt_sets *sets)
+/* The visits in whole nanoseconds, null where a visit failed or was not made: every
+ * figure follows from them. */
+static json_t *visits_json(const struct dt_entrant *entrant, const struct dt_sets *sets)
 {
     json_t *list = json_array();
     for (int k = 0; k < dt_sets_rounds(sets); k++) {
@@ -445,7 +448,7 @@ static struct dt_check_row rival_row(const struct dt_check_entry *entry, int i)
         .pairs = rival->ratio.pairs,
         .median_ns = median_of(entrant),
         .cv = rival->cv,
-        .visits_ns = visits(entrant, &entry->sets)};
+        .visits_ns = visits_json(entrant, &entry->sets)};
 }
 
 /* The reason why --against is not a rival of this entry. */
@@ -503,8 +506,9 @@ static struct dt_check_now now_of(const struct dt_check_entry *entry)
                                  .sets = dt_json_ints(entry->sets.rounds, entry->sets.count),
                                  .resident = dt_company_text(entry->sets.company),
                                  .seed = entry->seed,
-                                 .visits_ns = visits(tuned, &entry->sets),
-                                 .twin_visits_ns = entry->twin ? visits(twin, &entry->sets) : NULL};
+                                 .visits_ns = visits_json(tuned, &entry->sets),
+                                 .twin_visits_ns =
+                                     entry->twin ? visits_json(twin, &entry->sets) : NULL};
 }
 
 static const struct dt_check_now nothing_measured = {.known = true,
@@ -528,7 +532,7 @@ static json_t *successors_json(const struct dt_check_entry *left)
             .interval = interval_of(&entrant->ratio),
             .pairs = entrant->ratio.pairs,
             .median_ns = median_of(entrant),
-            .visits_ns = visits(entrant, &left->sets)};
+            .visits_ns = visits_json(entrant, &left->sets)};
         json_array_append_new(list, dt_record_json(&dt_record_check_successor, &row));
     }
     return list;
@@ -560,7 +564,8 @@ static json_t *soft_changed(const struct dt_check_entry *entry)
     return names;
 }
 
-/* Today's gain with its whole interval is below the share of the stored gain that --max-gain-loss allows. */
+/* Today's gain with its whole interval is below the share of the stored gain that
+ * --max-gain-loss allows. */
 static bool has_lost_gain(const struct dt_check_entry *entry, const struct dt_check_record *record)
 {
     double loss = entry->opts->max_gain_loss;
@@ -667,8 +672,9 @@ static void check_read(const struct reading *reading, const json_t *record)
     moment_give(reading, check.subject.key, check.subject.hard, NULL, &moment);
 }
 
-/* An entry belongs to the journal it names: after a merge or import another journal has a copy. In the store it may name none, or
- * one that is missing; an entry stored by a check names the check's journal. */
+/* An entry belongs to the journal it names: after a merge or import another journal has a
+ * copy. In the store it may name none, or one that is missing; an entry stored by a check
+ * names the check's journal. */
 static void entry_read(const json_t *record, void *context)
 {
     const struct reading *reading = context;

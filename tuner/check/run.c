@@ -56,8 +56,8 @@ int64_t dt_check_share_ns(int64_t left_ns, int entries, bool first, int64_t leas
 
 /* ---- an entry is measured and judged */
 
-/* A comparison like the final one of a session, judged by check's own rule: decided rivals are skipped, and the
- * time goes to the undecided ones. */
+/* A comparison like the final one of a session, judged by check's own rule: decided rivals are
+ * skipped, and the time goes to the undecided ones. */
 
 dt_status dt_check_settle(struct dt_check_entry *entry, enum dt_check_verdict verdict,
                           const char *format, ...)
@@ -77,8 +77,8 @@ static int rivals_of(const struct dt_check_entry *entry)
     return entry->count - 1 - entry->twin;
 }
 
-/* The rival to beat: the one that the stored gain is told over, else the default, or, where that is the tuned plan, failed or is excluded,
- * the documented plan or the baseline. */
+/* The rival to beat: the one that the stored gain is told over, else the default, or, where that is
+ * the tuned plan, failed or is excluded, the documented plan or the baseline. */
 static int first_of(const struct dt_check_entry *entry)
 {
     const enum dt_entrant_role roles[] = {dt_check_opponent(entry), DT_ENTRANT_DEFAULT,
@@ -106,7 +106,8 @@ static bool is_wrong(const struct dt_check_entry *entry, const struct dt_entrant
     return dt_target_wrong(entry->target, &entrant->point, entrant->result.facts.verified_error);
 }
 
-/* Excludes a rival that is better only because it breaks the entry's latency limit. Needs enough sets. */
+/* Excludes a rival that is better only because it breaks the entry's latency
+ * limit. Needs enough sets. */
 static bool breaks_limit(const struct dt_check_entry *entry, int i, const struct dt_sets *sets)
 {
     int rounds = dt_sets_rounds(sets);
@@ -148,7 +149,8 @@ static void take_values(struct dt_check_entry *entry, const struct dt_sets *sets
         entry->judge.twin = NULL;
 }
 
-static bool decide(void *context, struct dt_entrant entrants[], int n, const struct dt_sets *sets)
+static bool decide_rounds(void *context, struct dt_entrant entrants[], int n,
+                          const struct dt_sets *sets)
 {
     struct dt_check_entry *entry = context;
     (void)n;
@@ -283,7 +285,7 @@ static void judge_limit(struct dt_check_entry *entry)
 }
 
 /* All rivals that ran are excluded. */
-static bool unopposed(const struct dt_check_judge *judge)
+static bool is_unopposed(const struct dt_check_judge *judge)
 {
     bool aside = false;
     for (int i = 0; i < judge->count; i++) {
@@ -317,7 +319,7 @@ static void judge_rounds(struct dt_check_entry *entry)
     bool open = verdict == DT_CHECK_INCONCLUSIVE;
     if (judge->count == 0 && !few)
         dt_check_settle(entry, verdict, "it is the default plan, it runs, and no other is known");
-    else if (unopposed(judge))
+    else if (is_unopposed(judge))
         dt_check_settle(
             entry, verdict,
             "it runs, and every other plan that does takes longer than the entry allows");
@@ -357,7 +359,7 @@ static dt_status entry_measure(struct dt_check_entry *entry, double lose_alpha, 
     const struct dt_compare how = {.sets =
                                        entry->opts->until_decided ? DT_SETS_MOST : DT_SETS_USUAL,
                                    .seed = (uint64_t)entry->seed,
-                                   .decide = decide,
+                                   .decide = decide_rounds,
                                    .judge = entry};
     start_judge(entry, lose_alpha);
     dt_status status = entrants_compare(entry, how, deadline_ns);
@@ -378,9 +380,11 @@ static dt_status entry_measure(struct dt_check_entry *entry, double lose_alpha, 
 
 /* ---- the store is updated */
 
-/* Always: that the plan lost, which a later win or tie takes back. With --update: replaces a plan that lost, with the
- * figures of this comparison; stamps one that did not lose with the time, and if it won, with today's soft fingerprint. The figures and the gain of a plan that won stay those
- * of its session, so that many small losses of gain still add up to one that --max-gain-loss sees. */
+/* Always: that the plan lost, which a later win or tie takes back. With --update: replaces a plan
+ * that lost, with the figures of this comparison; stamps one that did not lose with the time, and
+ * if it won, with today's soft fingerprint. The figures and the gain of a plan that won stay
+ * those of its session, so that many small losses of gain still add up to one that
+ * --max-gain-loss sees. */
 
 /* Ratio of entrant b over entrant a, at the level of one comparison. */
 static struct dt_ratio ratio_of(const struct dt_check_entry *entry, int b, int a)
@@ -400,7 +404,7 @@ static int entrant_at(const struct dt_check_entry *entry, const struct dt_point 
 }
 
 /* It ran, keeps the entry's latency limit, and is no default whose output is wrong. */
-static bool fits(const struct dt_check_entry *entry, int i)
+static bool rival_fits(const struct dt_check_entry *entry, int i)
 {
     const struct dt_entrant *entrant = &entry->entrants[i];
     double limit = (double)entry->job.max_latency_ns * 1e-9;
@@ -408,15 +412,16 @@ static bool fits(const struct dt_check_entry *entry, int i)
            !(limit > 0 && dt_result_slowest(&entrant->result) > limit);
 }
 
-/* The entrants of default and documented plan that may be stored, the latter where it is another plan; -1: not so. */
+/* The entrants of default and documented plan that may be stored, the latter where it is
+ * another plan; -1: not so. */
 static void known_at(const struct dt_check_entry *entry, int *fallback, int *documented)
 {
     const struct dt_target *target = entry->target;
     *fallback = entrant_at(entry, &target->fallback);
     *documented = target->documented.known ? entrant_at(entry, &target->documented.point) : -1;
-    if (*documented >= 0 && (*documented == *fallback || !fits(entry, *documented)))
+    if (*documented >= 0 && (*documented == *fallback || !rival_fits(entry, *documented)))
         *documented = -1;
-    if (*fallback >= 0 && !fits(entry, *fallback))
+    if (*fallback >= 0 && !rival_fits(entry, *fallback))
         *fallback = -1;
 }
 
@@ -426,8 +431,9 @@ static int rival_at(const struct dt_check_entry *entry, int entrant)
     return entrant > 0 && !entry->judge.rivals[entrant - 1].out ? entrant - 1 : -1;
 }
 
-/* The entrant that replaces the tuned plan; 0: none. Not a default that breaks the entry's latency limit. */
-static int successor(const struct dt_check_entry *entry)
+/* The entrant that replaces the tuned plan; 0: none. Not a default that breaks the
+ * entry's latency limit. */
+static int find_successor(const struct dt_check_entry *entry)
 {
     int fallback, documented;
     known_at(entry, &fallback, &documented);
@@ -467,7 +473,7 @@ static void fill_front(const struct dt_check_entry *entry, struct dt_stored_entr
     int n = 0;
     for (int i = 0; i < entry->count - entry->twin; i++) {
         const struct dt_result *result = &entry->entrants[i].result;
-        if (fits(entry, i))
+        if (rival_fits(entry, i))
             points[n++] = (struct dt_front_point){
                 entry->target->objective->value(result->summary.median, dt_result_images(result),
                                                 result->devices),
@@ -479,7 +485,7 @@ static void fill_front(const struct dt_check_entry *entry, struct dt_stored_entr
             dt_front_figures(&entry->entrants[points[k].index].result, entry->target);
 }
 
-/* What the winner of a comparison is, by the rule of a session's verdict (tuner/session/verdict.c). */
+/* The winner of a comparison, by the rule of a session's verdict (tuner/session/verdict.c). */
 struct won {
     enum dt_verdict verdict;
     struct dt_gain gain;
@@ -512,7 +518,8 @@ static struct won won_by(const struct dt_check_entry *by, int winner)
     return won;
 }
 
-/* The winner takes the plan's place: of `by`, the entry's comparison, or that of the plans that were left. */
+/* The winner takes the plan's place: of `by`, the entry's comparison, or that of the
+ * plans that were left. */
 static dt_status entry_replace(struct dt_check_entry *entry, const struct dt_check_entry *by,
                                int winner, const char *journal)
 {
@@ -536,18 +543,19 @@ static dt_status entry_replace(struct dt_check_entry *entry, const struct dt_che
     return dt_check_put(entry, DT_CHECK_REPLACED, &now);
 }
 
-/* The fastest plan shown to be faster than the first storable one (the default, if it ran); -1: none. */
-static int fastest(const struct dt_check_entry *again)
+/* The fastest plan shown to be faster than the first storable one (the default,
+ * if it ran); -1: none. */
+static int find_fastest(const struct dt_check_entry *again)
 {
     int winner = -1, first = 0;
     double best = 1;
-    while (first < again->count && !fits(again, first))
+    while (first < again->count && !rival_fits(again, first))
         first++;
     if (first < again->count && dt_sets_quiet(&again->sets) >= DT_SETS_LEAST)
         winner = first;
     for (int i = first + 1; winner >= 0 && i < again->count; i++) {
         struct dt_ratio ratio = ratio_of(again, i, first);
-        if (fits(again, i) && dt_judge_faster(&ratio) && ratio.ratio < best) {
+        if (rival_fits(again, i) && dt_judge_faster(&ratio) && ratio.ratio < best) {
             winner = i;
             best = ratio.ratio;
         }
@@ -555,9 +563,10 @@ static int fastest(const struct dt_check_entry *again)
     return winner;
 }
 
-/* The tuned plan failed, so there are no ratios to it: compares the plans that ran among themselves. */
-static dt_status elect(const struct dt_check_entry *entry, int64_t deadline_ns,
-                       struct dt_check_entry *left)
+/* The tuned plan failed, so there are no ratios to it: compares the plans that
+ * ran among themselves. */
+static dt_status elect_winner(const struct dt_check_entry *entry, int64_t deadline_ns,
+                              struct dt_check_entry *left)
 {
     const struct dt_compare how = {.sets = DT_SETS_USUAL, .seed = (uint64_t)dt_clock_wall_ns()};
     for (int i = 1; i < entry->count - entry->twin; i++)
@@ -580,8 +589,8 @@ static dt_status replace_failed(struct dt_check_entry *entry, const char *journa
     left->count = 0;
     left->twin = false;
     entry->left = left;
-    DT_TRY(elect(entry, deadline_ns, left));
-    int winner = fastest(left);
+    DT_TRY(elect_winner(entry, deadline_ns, left));
+    int winner = find_fastest(left);
     const struct won won = winner >= 0 ? won_by(left, winner) : (struct won){.opponent = -1};
     if (won.verdict == DT_VERDICT_TIE)
         winner = won.opponent;
@@ -602,7 +611,7 @@ static dt_status entry_update(struct dt_check_entry *entry, const char *journal,
         return DT_OK;
     if (entry->fell)
         return replace_failed(entry, journal, deadline_ns);
-    int winner = successor(entry);
+    int winner = find_successor(entry);
     if (winner > 0)
         return entry_replace(entry, entry, winner, journal);
     snprintf(entry->written.note, sizeof entry->written.note,
@@ -610,8 +619,8 @@ static dt_status entry_update(struct dt_check_entry *entry, const char *journal,
     return DT_OK;
 }
 
-/* Without --update, too: notes in the store that the plan lost, so that look-ups call it stale, and takes the note
- * back after a win or a tie. */
+/* Without --update, too: notes in the store that the plan lost, so that look-ups call it stale, and
+ * takes the note back after a win or a tie. */
 static dt_status entry_mark(struct dt_check_entry *entry)
 {
     bool lost = entry->verdict == DT_CHECK_LOSES;
@@ -624,7 +633,8 @@ static dt_status entry_mark(struct dt_check_entry *entry)
 
 /* ---- the run */
 
-/* Rivals planned for each entry: default, documented plan, baseline, two runners-up, and --against. */
+/* Rivals planned for each entry: default, documented plan, baseline, two
+ * runners-up, and --against. */
 #define PLANNED_RIVALS 5
 
 /* Stored step times of the entrants; an unknown one counts like the tuned plan's. */
@@ -669,7 +679,7 @@ static dt_status run_give_up(struct dt_check_run *run, struct dt_check_entry *en
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
-/* What a signal or a failed write to the store leaves undone. */
+/* Notes an entry that a signal or a failed write to the store leaves undone. */
 static void note_failure(struct dt_check_run *run, struct dt_check_entry *entry, const char *what,
                          dt_status status)
 {
@@ -743,7 +753,8 @@ static dt_status record_publish(struct dt_check_run *run, const struct dt_checke
     return dt_journal_add(run->journal, "check", checked->json);
 }
 
-/* Entries of other commands, or workers, than the one that was named are told where no entry is of that. */
+/* Entries of other commands, or workers, than the one that was named are told where
+ * no entry is of that. */
 static dt_status run_settle_others(struct dt_check_run *run)
 {
     int count = run->count;

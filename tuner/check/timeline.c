@@ -32,7 +32,8 @@ bool dt_timeline_is_of(const struct dt_entry_timeline *line, const json_t *key, 
     return dt_check_differs(line->key, key) == NULL && dt_check_differs(line->hard, hard) == NULL;
 }
 
-/* The line of this entry, perhaps a new one that takes what the entry holds. NULL: the filter excludes it, or memory runs out. */
+/* The line of this entry, perhaps a new one that takes what the entry holds. NULL: the filter
+ * excludes it, or memory runs out. */
 static struct dt_entry_timeline *line_of(struct reader *reader, struct dt_entry_timeline *of)
 {
     struct dt_timelines *lines = reader->lines;
@@ -60,7 +61,8 @@ static bool has_run(const struct dt_entry_timeline *line, const char *run)
     return false;
 }
 
-/* Adds a moment; an entry of the store only where its journal is missing, or is in another store. */
+/* Adds a moment; an entry of the store only where its journal is missing, or
+ * is in another store. */
 static void moment_take(void *context, struct dt_entry_timeline *of, struct dt_moment *moment)
 {
     struct reader *reader = context;
@@ -96,7 +98,8 @@ static bool is_older_copy(const struct dt_entry_timeline *line, int i, int k)
     return mine != its ? mine : k < i;
 }
 
-/* A check's journal also has the entry it stored: a confirmed plan is no second moment, another plan is an update. */
+/* A check's journal also has the entry it stored: a confirmed plan is no second moment,
+ * another plan is an update. */
 static bool is_copy(struct dt_entry_timeline *line, int i)
 {
     struct dt_moment *moment = &line->moments[i];
@@ -177,8 +180,8 @@ void dt_timelines_fini(struct dt_timelines *lines)
 
 /* ---- judging */
 
-/* Times and gains are compared as ratios, so steps and drifts are sought in their logarithms. Moments without a figure,
- * and provisional ones, are left out. */
+/* Times and gains are compared as ratios, so steps and drifts are sought in their logarithms.
+ * Moments without a figure, and provisional ones, are left out. */
 
 const char *dt_series_text(enum dt_series_of series)
 {

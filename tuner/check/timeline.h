@@ -4,9 +4,9 @@
  *     DT_TRY(dt_timelines_read(directory, &selection, &lines));
  *     DT_TRY(dt_timelines_judge(&lines));
  *
- * A moment is a session that found a plan (`best`) or a check of it (`check`). Nothing is measured or written. Damaged
- * records are skipped and counted. To add a format: one function in tuner/cli/report/, and a row in
- * tuner/cli/commands/history.c.
+ * A moment is a session that found a plan (`best`) or a check of it (`check`). Nothing is measured
+ * or written. Damaged records are skipped and counted. To add a format: one function in
+ * tuner/cli/report/, and a row in tuner/cli/commands/history.c.
  */
 #ifndef DT_TUNER_CHECK_TIMELINE_H
 #define DT_TUNER_CHECK_TIMELINE_H
@@ -31,7 +31,7 @@ struct dt_moment {
     double tuned, fallback; /* seconds a step of the plan and of the default; NAN */
     double gain, low, high; /* the default's value over the plan's, above 1 is a gain; NAN */
     json_t *plan;           /* owned; may be NULL */
-    json_t *soft;           /* of the fingerprint; owned; NULL where the record has none */
+    json_t *soft;           /* the fingerprint's; owned; NULL where the record has none */
     bool dropped;           /* a copy of another moment */
 };
 
@@ -41,7 +41,7 @@ enum dt_series_of { DT_OF_TUNED, DT_OF_DEFAULT, DT_OF_GAIN, DT_SERIES_COUNT };
 struct dt_course {
     int *at; /* owned: moment of each point */
     int count;
-    struct dt_changes changes; /* of logarithms; indices of points */
+    struct dt_changes changes; /* changes of logarithms; indices of points */
 };
 
 struct dt_entry_timeline {
@@ -70,8 +70,8 @@ struct dt_moment_filter {
     bool checks;        /* moments of checks alone, for which sessions are not read */
 };
 
-/* DT_EIO when runs/ exists and cannot be read. A missing folder is an empty history. Unreadable files are listed in
- * lines. */
+/* DT_EIO when runs/ exists and cannot be read. A missing folder is an empty history. Unreadable
+ * files are listed in lines. */
 dt_status dt_timelines_read(const char *directory, const struct dt_moment_filter *filter,
                             struct dt_timelines *lines) DT_MUST_CHECK;
 /* Fills the courses. */
@@ -86,8 +86,8 @@ const char *dt_series_text(enum dt_series_of series);
 /* Moment of a point of a series. */
 const struct dt_moment *dt_course_at(const struct dt_entry_timeline *line, enum dt_series_of series,
                                      int point);
-/* Appends versions, settings and plans that changed together with a series, as in "mpi 4.1.4 -> 5.0.1 at the same
- * time", if any. change: index. */
+/* Appends versions, settings and plans that changed together with a series, as in "mpi 4.1.4 ->
+ * 5.0.1 at the same time", if any. change: index. */
 void dt_course_news(const struct dt_entry_timeline *line, enum dt_series_of series, int change,
                     struct dt_text *out);
 /* The plan as in "ranks=2 ulysses=2"; safe to print. */

@@ -16,8 +16,8 @@ static void warn_by_rule(const struct dt_options *options, const char *rule)
         dt_print_note("warning: %s", dt_text_at(&what));
 }
 
-/* The load is an average over a minute: after a wait it still includes the session that was waited for. A dry run measures nothing
- * and neither waits nor is disturbed. */
+/* The load is an average over a minute: after a wait it still includes the session that was waited
+ * for. A dry run measures nothing and neither waits nor is disturbed. */
 dt_status dt_alone(const struct dt_options *options)
 {
     const int64_t patience_ns = options->no_wait       ? 0

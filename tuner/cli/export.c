@@ -46,7 +46,8 @@ dt_status dt_export_check(const struct dt_options *options)
     return DT_OK;
 }
 
-/* Without an engine: the plan itself, as "name=value" words, or as variables, "tile q" as DITTUNE_PLAN_TILE_Q. */
+/* Without an engine: the plan itself, as "name=value" words, or as variables, "tile q" as
+ * DITTUNE_PLAN_TILE_Q. */
 static dt_status print_plain(enum dt_form form, const json_t *plan)
 {
     dt_auto_text out = {0}, word = {0};
@@ -111,7 +112,8 @@ const json_t *dt_export_keywords(const struct dt_export *export)
     return json_object_size(keywords) > 0 && !held ? keywords : NULL;
 }
 
-/* Warns that a command of an engine configured by keywords, or by lines of Python, does not contain the plan. */
+/* Warns that a command of an engine configured by keywords, or by lines of Python, does
+ * not contain the plan. */
 static void tell_keywords(const struct dt_export *export)
 {
     const json_t *keywords = dt_export_keywords(export);

@@ -17,9 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first signal ends the session and stores its results. Another one more than a second later ends the program at
- * once (supervisors see the end of their pipe and clean up); an earlier one is ignored as a repetition, as from
- * timeout(1). */
+/* The first signal ends the session and stores its results. Another one more than a second later
+ * ends the program at once (supervisors see the end of their pipe and clean up); an earlier one is
+ * ignored as a repetition, as from timeout(1). */
 static void on_signal(int number)
 {
     static volatile int64_t first_ns;
@@ -39,7 +39,8 @@ static void on_ask(int number)
     dt_progress_asked = 1;
 }
 
-/* Turns a closed reader (SIGPIPE) and the limit of file sizes (SIGXFSZ) into errors of the writing call. */
+/* Turns a closed reader (SIGPIPE) and the limit of file sizes (SIGXFSZ) into errors
+ * of the writing call. */
 static void catch_signals(void)
 {
     struct sigaction ask = {.sa_handler = on_ask, .sa_flags = SA_RESTART};

@@ -598,7 +598,8 @@ static bool has_word(const char *words, const char *word)
 #define PROGRAM "dittune-worker-command"
 enum { TEXTS = 24 }; /* at most so many of their options */
 
-/* The value of one of their options that are texts, which become the worker's; NULL: not given, or another option. */
+/* The value of one of their options that are texts, which become the worker's; NULL: not
+ * given, or another option. */
 static const char *value_of(const struct dt_options *options, const struct dt_option_row *row)
 {
     size_t at = row->offset - offsetof(struct dt_options, command);
@@ -606,7 +607,8 @@ static const char *value_of(const struct dt_options *options, const struct dt_op
     return ours ? *(const char *const *)(const void *)((const char *)options + row->offset) : NULL;
 }
 
-/* One of the options that mean something only with --command, if it was given; --space has a meaning without. */
+/* One of the options that mean something only with --command, if it was given; --space
+ * has a meaning without. */
 static const char *stray_word(const struct dt_options *options)
 {
     const struct dt_command_options *command = &options->command;
@@ -1016,7 +1018,8 @@ static dt_status check_store(const struct dt_command *command, const struct dt_o
     return dt_fail(DT_EIO, "--db %s: %s", options->store, strerror(errno));
 }
 
-/* Files of one name in two folders are two programs: the key has the folder. One that is not there stays as it is typed. */
+/* Files of one name in two folders are two programs: the key has the folder. One that is not there
+ * stays as it is typed. */
 static dt_status pipeline_place(struct dt_options *options)
 {
     const char **text = &options->task.at[DT_TASK_pipeline].text;

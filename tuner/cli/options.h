@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* options - the command line: one table of options, one table of commands
  *
- * `--help`, docs/cli.md and the parser read the same rows. To add an option: a field here and a row in options.c;
- * to add a command: a file <name>.c in tuner/cli/commands and a row in commands.def.
+ * `--help`, docs/cli.md and the parser read the same rows. To add an option: a field here and a row
+ * in options.c; to add a command: a file <name>.c in tuner/cli/commands and a row in commands.def.
  */
 #ifndef DT_TUNER_CLI_OPTIONS_H
 #define DT_TUNER_CLI_OPTIONS_H
@@ -175,9 +175,9 @@ bool dt_option_given(const struct dt_options *options, const char *option);
 extern const struct dt_command dt_commands[];
 extern const int dt_command_count;
 
-/* Fills *options with defaults and the arguments, and finds the command (the first word, or tune). Borrows
- * argv. DT_EUSAGE with a sentence: unknown option or command (and the nearest), missing or bad value, an option that
- * the command does not take. */
+/* Fills *options with defaults and the arguments, and finds the command (the first word, or tune).
+ * Borrows argv. DT_EUSAGE with a sentence: unknown option or command (and the nearest), missing or
+ * bad value, an option that the command does not take. */
 dt_status dt_options_parse(int argc, const char *const *argv, struct dt_options *options,
                            const struct dt_command **command) DT_MUST_CHECK;
 
@@ -191,7 +191,8 @@ void dt_options_man(struct dt_text *out);
 extern const char *const dt_help_topics[];
 bool dt_options_topic(const char *topic, struct dt_text *out);
 
-/* The command of that name, DT_EUSAGE with the nearest name. topics: the nearest may be a topic of help. */
+/* The command of that name, DT_EUSAGE with the nearest name. topics: the nearest
+ * may be a topic of help. */
 dt_status dt_command_find(const char *word, bool topics,
                           const struct dt_command **command) DT_MUST_CHECK;
 

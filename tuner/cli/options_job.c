@@ -36,7 +36,8 @@ static dt_status check_text(const char *option, const char *text)
                : dt_fail(DT_EUSAGE, "--%s '%s' is not UTF-8", option, text);
 }
 
-/* Without a stored secret, a hash of this process alone: sessions, which store something, have made one before. */
+/* Without a stored secret, a hash of this process alone: sessions, which store something,
+ * have made one before. */
 static dt_status set_secret(const struct dt_options *options, struct dt_wanted *wanted)
 {
     static unsigned char secret[DT_SIPHASH_KEY]; /* a process has one command line */

@@ -6,12 +6,14 @@
 #include "model/task.h"
 #include "tuner/cli/options.h"
 
-/* Uses the first of several sizes. plan: the plan to run (struct dt_job); NULL: none. The job borrows the texts of the
- * options and the plan. DT_EUSAGE with a sentence: unknown or broken model, data type, objective or back end. */
+/* Uses the first of several sizes. plan: the plan to run (struct dt_job); NULL: none. The job
+ * borrows the texts of the options and the plan. DT_EUSAGE with a sentence: unknown or broken
+ * model, data type, objective or back end. */
 dt_status dt_options_job(const struct dt_options *options, const char *plan,
                          struct dt_job *job) DT_MUST_CHECK;
 
-/* The task that is asked of the model: of several sizes and batches the first. Borrows the texts of the options. */
+/* The task that is asked of the model: of several sizes and batches the first. Borrows the
+ * texts of the options. */
 void dt_options_task(const struct dt_options *options, struct dt_task *task);
 
 /* --backend, for commands that need no more of the job. DT_EUSAGE. */

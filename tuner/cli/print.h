@@ -16,8 +16,8 @@ dt_status dt_print_json(json_t *object) DT_MUST_CHECK;
 
 /* Text for people, cleaned for a terminal (base/text.h); frees it. */
 dt_status dt_print_text(struct dt_text *text) DT_MUST_CHECK;
-/* The object with --json, else the text for people; frees both. A status below DT_OK is passed on, and
- * nothing is printed. */
+/* The object with --json, else the text for people; frees both. A status below DT_OK is passed on,
+ * and nothing is printed. */
 dt_status dt_print_either(const struct dt_options *options, dt_status status, json_t *object,
                           struct dt_text *text) DT_MUST_CHECK;
 /* Text for programs, as it is; frees it. */
@@ -32,7 +32,8 @@ enum dt_voice dt_print_voice(const struct dt_options *options, bool json);
 /* A JSON scalar, escaped; "-" for null, objects and arrays. */
 void dt_print_value(const json_t *value, struct dt_text *out);
 
-/* On standard error: what is wrong with the store's folder; that a plan has more ranks than cores. */
+/* On standard error: what is wrong with the store's folder; that a plan has
+ * more ranks than cores. */
 void dt_print_store(const char *directory);
 void dt_print_crowded(const struct dt_target *target, const struct dt_point *point);
 /* Prints on standard error why plans run on cores although there seems to be a GPU. */

@@ -41,7 +41,8 @@ static void add_interval(const struct dt_words_verdict *what, struct dt_text *ou
     dt_text_add(out, ")");
 }
 
-/* "ran 1.061 to 1.348 times as fast as", "ran at least 1.061 times as fast as", "ran faster or slower, not decided by 4 fresh starts, than" */
+/* "ran 1.061 to 1.348 times as fast as", "ran at least 1.061 times as fast as", "ran faster or
+ * slower, not decided by 4 fresh starts, than" */
 static void add_times(const char *ran, const struct dt_gain *gain, struct dt_text *out)
 {
     double low = gain->interval.low, high = gain->interval.high;
@@ -358,7 +359,8 @@ void dt_words_sure_stored(const struct dt_stored_entry *entry, struct dt_text *o
 
 /* ---- the documented plan */
 
-/* "The documented plan is ulysses=8 (SGLang's cookbook, 2026-08-27: give all devices to ulysses)" */
+/* "The documented plan is ulysses=8 (SGLang's cookbook, 2026-08-27: give all
+ * devices to ulysses)" */
 static void add_documentation(const struct dt_documentation *documentation, const char *plan,
                               struct dt_text *out)
 {

@@ -41,7 +41,8 @@ struct dt_measured dt_words_fallback(const struct dt_session *session);
  * nothing on another. */
 void dt_words_default(const struct dt_measured *fallback, struct dt_text *out);
 
-/* Sentences on the documented plan: what it is, where that is written, and what came of it. Nothing where there is none. */
+/* Sentences on the documented plan: what it is, where that is written, and what came of it. Nothing
+ * where there is none. */
 void dt_words_documented(const struct dt_session *session, struct dt_text *out);
 void dt_words_documented_stored(const struct dt_stored_entry *entry, struct dt_text *out);
 

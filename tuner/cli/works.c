@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A row of the file is an object of options without their dashes. It is read as these options behind the words of the
- * command line, so that a new option needs nothing here. */
+/* A row of the file is an object of options without their dashes. It is read as these options
+ * behind the words of the command line, so that a new option needs nothing here. */
 #include "tuner/cli/works.h"
 
 #include "base/array.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* works - what one `dittune tune` tunes, one after the other: the sizes of --size, or the workloads of a file
+/* works - what one `dittune tune` tunes, one after the other: the sizes of --size, or
+ * the workloads of a file
  *
  *     struct dt_works works;
  *     DT_TRY(dt_works_list(&options, &works));
@@ -27,7 +28,8 @@ struct dt_works {
     int count;
 };
 
-/* Reads --workloads FILE (docs/use.md "Several workloads"). DT_EUSAGE or DT_EIO names the file, the row and what is wrong. */
+/* Reads --workloads FILE (docs/use.md "Several workloads"). DT_EUSAGE or DT_EIO names the file, the
+ * row and what is wrong. */
 dt_status dt_works_list(const struct dt_options *options, struct dt_works *works) DT_MUST_CHECK;
 
 /* The options of work i, which borrow from works. DT_EUSAGE as for a command line. */
@@ -37,10 +39,12 @@ dt_status dt_works_options(const struct dt_works *works, int i,
 /* Part of the requests, relative to the others. */
 double dt_works_share(const struct dt_works *works, int i);
 
-/* When work i ends that begins at now_ns: the time until end_ns is shared by it and those behind it. */
+/* When work i ends that begins at now_ns: the time until end_ns is shared by it
+ * and those behind it. */
 int64_t dt_works_end(const struct dt_works *works, int i, int64_t now_ns, int64_t end_ns);
 
-/* Appends the beginning of a sentence about work i: "mix.json, workload 2: "; nothing where there is only one. */
+/* Appends the beginning of a sentence about work i: "mix.json, workload 2: "; nothing
+ * where there is only one. */
 void dt_works_name(const struct dt_works *works, int i, struct dt_text *out);
 
 void dt_works_fini(struct dt_works *works);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The devices of a foreign worker, which starts its ranks where it likes. What it announces decides between this machine's
- * cores and its GPUs; those are described by the controller's own means, so that entries of all workers compare. */
+/* The devices of a foreign worker, which starts its ranks where it likes. What it announces decides
+ * between this machine's cores and its GPUs; those are described by the controller's own means, so
+ * that entries of all workers compare. */
 #include "tuner/machine/machine_int.h"
 
 #include "base/figures.h"
@@ -53,7 +54,8 @@ bool dt_machine_is_here(const json_t *rank)
     return size == 0 || (size == strcspn(here, ".") && strncasecmp(host, here, size) == 0);
 }
 
-/* A rank is on another host, and no device is one of this machine's. A container has its own name, but the machine's GPUs. */
+/* A rank is on another host, and no device is one of this machine's. A container has its own name,
+ * but the machine's GPUs. */
 static bool devices_elsewhere(const json_t *ready, const json_t *cards)
 {
     const json_t *rank, *device;
@@ -86,7 +88,8 @@ static void name_devices(const json_t *ready, char text[], size_t room)
     dt_group_clean(text);
 }
 
-/* Fields that the worker leaves open are no difference. Memory is counted in several ways: with and without a driver's own part. */
+/* Fields that the worker leaves open are no difference. Memory is counted in several ways: with and
+ * without a driver's own part. */
 static bool same_card(const json_t *announced, const json_t *card)
 {
     static const char *const texts[] = {"name", "compute"};
@@ -100,7 +103,8 @@ static bool same_card(const json_t *announced, const json_t *card)
     return mine <= 0 || llabs(mine - found) <= found / MEMORY_PART;
 }
 
-/* DT_EUSAGE when what a device has is not what the driver of this machine says of all: its own UUID, or its driver. */
+/* DT_EUSAGE when what a device has is not what the driver of this machine says of all: its own
+ * UUID, or its driver. */
 static dt_status compare_names(const json_t *device, const struct dt_backend *found)
 {
     const json_t *cards = json_object_get(found->devices, "devices");

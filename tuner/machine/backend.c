@@ -114,8 +114,8 @@ static void take_card(const json_t *card, struct dt_backend *backend)
     gpus->count++;
 }
 
-/* From the answer, of which it takes a reference; DT_EUNSUP with the reason when it names no GPU. Only CUDA says how much
- * memory a block may share, which only the built-in worker needs. */
+/* From the answer, of which it takes a reference; DT_EUNSUP with the reason when it names no GPU.
+ * Only CUDA says how much memory a block may share, which only the built-in worker needs. */
 static dt_status from_json(json_t *devices, bool built_in, struct dt_backend *backend)
 {
     size_t i;
@@ -153,7 +153,8 @@ static bool has_driver(void)
     return false;
 }
 
-/* DT_EUNSUP with the reason when there is no GPU to use. program NULL: the built-in worker for GPUs. */
+/* DT_EUNSUP with the reason when there is no GPU to use. program NULL: the
+ * built-in worker for GPUs. */
 static dt_status backend_query(const char *program, struct dt_backend *backend)
 {
     DT_CLEANUP(dt_devices_answer_fini) struct dt_devices_answer answer = {.devices = NULL};

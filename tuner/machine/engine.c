@@ -10,7 +10,8 @@
 
 #define NAME_MOST 48
 
-/* Engines whose workers come with dittune, as extras of its Python package: the programs in pyproject.toml. */
+/* Engines whose workers come with dittune, as extras of its Python package: the
+ * programs in pyproject.toml. */
 static const char *const shipped[] = {
 #include "workers.inc"
     NULL};
@@ -50,7 +51,8 @@ static dt_status engine_missing(const char *engine)
         near != NULL ? "?" : "");
 }
 
-/* In the folder of the name that dittune was called by: a Python environment's programs, while the package has dittune. */
+/* In the folder of the name that dittune was called by: a Python environment's programs, while the
+ * package has dittune. */
 static bool beside_caller(const char *name, char program[DT_PROGRAM_ROOM])
 {
     const char *called = program_invocation_name, *slash = strrchr(called, '/');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Two sessions that run at once disturb each other. A command that measures takes this lock, flock(2) on a file that
- * all users of the machine share, and holds it until its process ends. Nothing is written to the file: the holder is
- * read from /proc, so read permission suffices. */
+/* Two sessions that run at once disturb each other. A command that measures takes this lock,
+ * flock(2) on a file that all users of the machine share, and holds it until its process ends.
+ * Nothing is written to the file: the holder is read from /proc, so read permission suffices. */
 #include "tuner/machine/machine.h"
 
 #include "base/clock.h"
@@ -40,8 +40,8 @@ static const char *lock_path(void)
     return access("/dev/shm", W_OK | X_OK) == 0 ? USUAL : WITHOUT_SHM;
 }
 
-/* Opens the file for reading, which works for files of other users, too. First without O_CREAT, which a sticky folder
- * refuses for such files (fs.protected_regular). -1 with errno. */
+/* Opens the file for reading, which works for files of other users, too. First without O_CREAT,
+ * which a sticky folder refuses for such files (fs.protected_regular). -1 with errno. */
 static int open_lock(const char *path)
 {
     const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -62,7 +62,8 @@ static int open_lock(const char *path)
     return fd;
 }
 
-/* The process that holds the lock; 0 when it is not visible from here (another container). Lines of /proc/locks: "7:
+/* The process that holds the lock; 0 when it is not visible from here (another container).
+ * Lines of /proc/locks: "7:
  * FLOCK  ADVISORY  WRITE 4711 00:19:1234 0 EOF", device numbers in hexadecimal. */
 static int lock_holder(int fd)
 {
@@ -84,7 +85,8 @@ static int lock_holder(int fd)
     return found > 0 ? found : 0;
 }
 
-/* Empties the commands among the words, each of which ends with NUL, where --private is there, or may be behind what was read. */
+/* Empties the commands among the words, each of which ends with NUL, where --private is there, or
+ * may be behind what was read. */
 static void hide_commands(char words[], size_t size)
 {
     static const char *const options[] = {"--command", "--server", "--prepare", "--cleanup"};
@@ -128,7 +130,8 @@ static void describe_process(int pid, struct dt_text *out)
         dt_text_add(out, " (%s)", name);
 }
 
-/* A program of another user's that is no dittune: it may never end, so who reads of it should know. */
+/* A program of another user's that is no dittune: it may never end, so who
+ * reads of it should know. */
 static bool is_strange(int pid)
 {
     char path[64], name[32] = "";
@@ -192,7 +195,8 @@ static void say_unlocked(const char *verb, const char *path, void (*note)(const 
     note(dt_text_at(&text));
 }
 
-/* False: another process has it. Where it cannot be locked at all (ENOLCK, EOPNOTSUPP, EINVAL of some file systems), nobody holds it. */
+/* False: another process has it. Where it cannot be locked at all (ENOLCK, EOPNOTSUPP, EINVAL of
+ * some file systems), nobody holds it. */
 static bool try_lock(const struct lock *lock, void (*note)(const char *sentence))
 {
     int failed;
@@ -240,8 +244,8 @@ static int by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* The names of what is measured on, sorted, so that two sessions take their locks in one order: the GPUs, else this machine until it
- * reboots, which its containers name alike. */
+/* The names of what is measured on, sorted, so that two sessions take their locks in one order: the
+ * GPUs, else this machine until it reboots, which its containers name alike. */
 static dt_status name_devices(char names[][NAME_ROOM], int *count)
 {
     DT_CLEANUP(dt_backend_fini) struct dt_backend gpus = {.cuda = false};

@@ -19,8 +19,8 @@
 
 /* ---- variables that reach the worker and change the behaviour of its libraries */
 
-/* Prefixes, since libraries add variables often. Names of places, and variables of one launch (Open MPI sets such for
- * its programs), do not affect speed. */
+/* Prefixes, since libraries add variables often. Names of places, and variables of one launch (Open
+ * MPI sets such for its programs), do not affect speed. */
 
 #define NAME_ROOM  64
 #define VALUE_ROOM 256
@@ -75,9 +75,9 @@ json_t *dt_machine_environment(bool foreign)
 
 /* ---- the cache */
 
-/* A cache holds a description and the stamp of its conditions: it is fresh when the current stamp is equal. Starting a
- * worker takes a tenth of a second, reading the cache a hundredth of that. It is not synced: a lost or torn cache is
- * written again. */
+/* A cache holds a description and the stamp of its conditions: it is fresh when the current stamp
+ * is equal. Starting a worker takes a tenth of a second, reading the cache a hundredth of that. It
+ * is not synced: a lost or torn cache is written again. */
 
 #define PATH_ROOM 4096
 
@@ -86,8 +86,8 @@ static json_int_t mtime_ns(const struct stat *info)
     return (json_int_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
 }
 
-/* Conditions of a cached description; NULL when the program is not found. The linker's cache changes whenever libraries
- * are installed. */
+/* Conditions of a cached description; NULL when the program is not found. The linker's cache
+ * changes whenever libraries are installed. */
 static json_t *cache_stamp(const char *program)
 {
     char path[DT_PROGRAM_ROOM];
@@ -246,7 +246,8 @@ dt_status dt_machine_program(const char *named, char program[DT_PROGRAM_ROOM])
     return DT_OK;
 }
 
-/* Firmware and kernel reserve 1 to 6 % of the installed memory, a part that differs between machines of one make. */
+/* Firmware and kernel reserve 1 to 6 % of the installed memory, a part that differs between
+ * machines of one make. */
 int64_t dt_machine_memory_gib(int64_t bytes)
 {
     int64_t gib = bytes > 0 ? (bytes - 1) / (1LL << 30) + 1 : 1, step = 1;

@@ -131,7 +131,8 @@ dt_status dt_observer_end(struct dt_observer *observer, struct dt_rank_telemetry
     return DT_OK;
 }
 
-/* Bytes of the processes of rank `number` on its GPU: of all ranks' processes there but those of others that share it.
+/* Bytes of the processes of rank `number` on its GPU: of all ranks' processes there but those of
+ * others that share it.
  * -1: the driver names none. */
 static json_int_t bytes_taken(const struct dt_group *group, const json_t *devices,
                               const json_t *asked, int number)
@@ -188,7 +189,8 @@ dt_status dt_observer_memory(struct dt_observer *observer, const struct dt_group
     return DT_OK;
 }
 
-/* A program that does not descend from this one; false: it does, or its pid is one of another container. */
+/* A program that does not descend from this one; false: it does, or its pid is one
+ * of another container. */
 static bool is_foreign(pid_t pid, char name[17])
 {
     struct dt_proc process, above;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* job - the work that plans are tuned or run for, as one typed value
  *
- * The command line (tuner/cli/options_job.h), a stored entry (tuner/check/) and tests each make one; dt_target_new turns it into a
- * space and the program that runs a plan. Nothing below the commands knows an option. Texts are borrowed.
+ * The command line (tuner/cli/options_job.h), a stored entry (tuner/check/) and tests each make
+ * one; dt_target_new turns it into a space and the program that runs a plan. Nothing below the
+ * commands knows an option. Texts are borrowed.
  */
 #ifndef DT_TUNER_MEASURE_JOB_H
 #define DT_TUNER_MEASURE_JOB_H
@@ -32,7 +33,8 @@ struct dt_sweep {
     struct dt_ints values;
 };
 
-/* The user's wishes for a foreign worker. For the built-in network only the task's steps and text_and_vae_ns count. */
+/* The user's wishes for a foreign worker. For the built-in network only the task's steps and
+ * text_and_vae_ns count. */
 struct dt_wanted {
     const char *engine; /* that the worker must run; NULL: any */
     struct dt_task task;
@@ -42,7 +44,8 @@ struct dt_wanted {
     /* the space of an entry, which may have been narrowed so; borrowed; NULL: none */
     const json_t *stored_space;
     bool lossy; /* parameters of the role lossy may leave their defaults */
-    /* DT_SIPHASH_KEY bytes, borrowed: the text of a command is replaced by its hash with this key; NULL: it is kept */
+    /* DT_SIPHASH_KEY bytes, borrowed: the text of a command is replaced by its hash with this
+     * key; NULL: it is kept */
     const unsigned char *secret;
     bool stored; /* by an entry's key, which also has what a worker does not obey */
 };

@@ -32,8 +32,8 @@ dt_status dt_clocks_copy(const struct dt_clocks *from, struct dt_clocks *to)
     return DT_OK;
 }
 
-/* Median clock of a rank over the steps from `from` on; NAN where the worker reported none. column: room for the
- * steps. */
+/* Median clock of a rank over the steps from `from` on; NAN where the worker reported none.
+ * column: room for the steps. */
 static double median_clock(const struct dt_result *result, int rank, int from, double column[])
 {
     int n = 0;
@@ -413,8 +413,9 @@ dt_status dt_result_sum(struct dt_result *result, const long long *ns)
     return DT_OK;
 }
 
-/* Steps of one start depend on each other, and are printed after the program's own warm-up: a start is one observation, the median of its steps,
- * and the interval is over the starts, as over fresh processes. */
+/* Steps of one start depend on each other, and are printed after the program's own warm-up: a
+ * start is one observation, the median of its steps, and the interval is over the starts, as
+ * over fresh processes. */
 static dt_status finish_starts(struct dt_result *result, double level)
 {
     struct dt_samples *samples = &result->samples;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* result - the measurements of one plan: every sample of every rank, and their statistics
  *
- * Steps are added in order, warm-up included; dt_result_finish finds the steady part and computes its statistics. No
- * sample is deleted: statistics exclude samples by index.
+ * Steps are added in order, warm-up included; dt_result_finish finds the steady part and computes
+ * its statistics. No sample is deleted: statistics exclude samples by index.
  */
 #ifndef DT_TUNER_MEASURE_RESULT_H
 #define DT_TUNER_MEASURE_RESULT_H
@@ -28,9 +28,10 @@ struct dt_timed_exchange {
     char reason[256]; /* why it was not timed */
 };
 
-/* Clocks of ranks, where a worker reports them for each step (docs/protocol.md). The session's reference is each rank's median in
- * the first trial that had it; a sample whose slowest rank was below 95 % of its own is throttled: kept, labelled, and left out of
- * the statistics by index. A trial replaces throttled samples, in three further requests at most. */
+/* Clocks of ranks, where a worker reports them for each step (docs/protocol.md). The session's
+ * reference is each rank's median in the first trial that had it; a sample whose slowest rank was
+ * below 95 % of its own is throttled: kept, labelled, and left out of the statistics by index. A
+ * trial replaces throttled samples, in three further requests at most. */
 struct dt_clocks {
     int ranks;
     double *rate; /* [ranks] of the session, in the worker's own unit; owned */
@@ -56,8 +57,8 @@ struct dt_samples {
     int start; /* first steady step */
     bool steady;
     int n; /* steady steps */
-    /* [n] slowest rank of each, owned; of several replicas the harmonic mean over them, at whose rate each step would make as many
-     * images a second as they do together */
+    /* [n] slowest rank of each, owned; of several replicas the harmonic mean over them, at whose
+     * rate each step would make as many images a second as they do together */
     double *seconds;
     double skew_seconds;     /* median of slowest - fastest rank */
     double *rank_seconds;    /* [ranks] medians, owned */
@@ -93,7 +94,8 @@ struct dt_result {
     int load_count;
     struct dt_timed_exchange *exchanges; /* [exchange_count], owned; NULL: not requested */
     int exchange_count;
-    /* the answer `traced` as JSON text, or, if not `traced`, why there is none; owned; NULL: not requested */
+    /* the answer `traced` as JSON text, or, if not `traced`, why there is none;
+     * owned; NULL: not requested */
     char *trace;
     bool traced;
     struct dt_throttling throttling;
@@ -109,11 +111,11 @@ void dt_result_fini(struct dt_result *result);
 /* Appends a run of as many ranks as before (dt_run_add). */
 dt_status dt_result_add(struct dt_result *result, struct dt_run *run, bool measured) DT_MUST_CHECK;
 
-/* Called after each measured request of a trial: computes the statistics of all steps so far, at the alpha of its
- * look. */
+/* Called after each measured request of a trial: computes the statistics of all steps so far, at
+ * the alpha of its look. */
 dt_status dt_result_look(struct dt_result *result) DT_MUST_CHECK;
-/* Called before a further request: moves to the next look when this one's samples are complete; false after the
- * last. */
+/* Called before a further request: moves to the next look when this one's samples are complete;
+ * false after the last. */
 bool dt_result_next(struct dt_result *result);
 
 /* Others disturbed the trial (dt_load_disturbs). */
@@ -122,15 +124,16 @@ bool dt_result_disturbed(const struct dt_result *result);
 /* Total of the slowest rank's times over the last n steps. */
 double dt_result_seconds(const struct dt_result *result, int n);
 
-/* Number of samples towards the look: of a start with many steps DT_START_SAMPLES, so the first look needs two starts at least. */
+/* Number of samples towards the look: of a start with many steps DT_START_SAMPLES, so the first
+ * look needs two starts at least. */
 #define DT_START_SAMPLES 4
 int dt_result_counted(const struct dt_result *result);
 
 /* Enough steps follow `least` to look for a steady part. */
 bool dt_result_detects(const struct dt_result *result);
 
-/* Statistics at `level`. detect: find the steady part, at or after step `least`; otherwise it starts at `least`. May be called again
- * after more samples. */
+/* Statistics at `level`. detect: find the steady part, at or after step `least`; otherwise it
+ * starts at `least`. May be called again after more samples. */
 dt_status dt_result_finish(struct dt_result *result, double level, bool detect,
                            int least) DT_MUST_CHECK;
 
@@ -153,7 +156,8 @@ double dt_result_slowest(const struct dt_result *result);
 /* "2 replicas: slowest 12.1 ms, mean 11.8 ms a step"; nothing for one. */
 void dt_result_replicas_text(const struct dt_result *result, struct dt_text *out);
 
-/* The objective's value, smaller is better, and its interval, as they are without the slowdown; NAN when there is none. */
+/* The objective's value, smaller is better, and its interval, as they are without the slowdown;
+ * NAN when there is none. */
 struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_target *target);
 
 /* ---- throttled steps */
@@ -161,8 +165,8 @@ struct dt_trial dt_result_trial(const struct dt_result *result, const struct dt_
 /* Called after a trial: sets the reference of ranks without one. */
 dt_status dt_clocks_learn(struct dt_clocks *clocks, const struct dt_result *trial) DT_MUST_CHECK;
 
-/* Sets marks, count and all of result->throttling: for the steps from `least` on, by its clocks, or, for ranks without a
- * reference, by the median of these steps. */
+/* Sets marks, count and all of result->throttling: for the steps from `least` on, by its clocks,
+ * or, for ranks without a reference, by the median of these steps. */
 dt_status dt_throttle_mark(struct dt_result *result, int least) DT_MUST_CHECK;
 
 struct dt_counted {
@@ -171,7 +175,8 @@ struct dt_counted {
     int *index;    /* [n] step of each, owned */
 };
 
-/* Lists the steps from `from` on that count: all but the throttled ones, or all when all are throttled. */
+/* Lists the steps from `from` on that count: all but the throttled ones, or all
+ * when all are throttled. */
 dt_status dt_throttle_count(const struct dt_result *result, int from,
                             struct dt_counted *counted) DT_MUST_CHECK;
 void dt_counted_fini(struct dt_counted *counted);
@@ -196,8 +201,8 @@ struct dt_device_memory {
 };
 struct dt_device_memory dt_device_memory(const struct dt_result *result);
 
-/* Reasons for lowered clocks in the requests with throttled samples, or, without clocks of steps, heat and faults of the power supply in all
- * of them; may be empty. */
+/* Reasons for lowered clocks in the requests with throttled samples, or, without clocks of steps,
+ * heat and faults of the power supply in all of them; may be empty. */
 struct dt_reasons dt_device_report_reasons(const struct dt_result *result);
 
 /* A line about the devices, and warnings. */

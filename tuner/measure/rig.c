@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One group serves all plans of its class. What groups need, and on which hosts their ranks are, comes first; then the groups
- * themselves, the verification of outputs, and the plans that callers hold. */
+/* One group serves all plans of its class. What groups need, and on which hosts their
+ * ranks are, comes first; then the groups themselves, the verification of outputs, and the
+ * plans that callers hold. */
 #include "tuner/measure/rig.h"
 
 #include "base/array.h"
@@ -31,8 +32,8 @@ static void list_variables(const struct dt_axis *axis, int64_t value, struct dt_
     }
 }
 
-/* The environment-only parameters, one "NAME=value" a line. With the ranks and replicas they are the class of
- * a point's group. */
+/* The environment-only parameters, one "NAME=value" a line. With the ranks and replicas they are
+ * the class of a point's group. */
 static void class_environment(const struct dt_space *space, const struct dt_point *point,
                               struct dt_text *out)
 {
@@ -58,7 +59,8 @@ static int devices_share(const struct dt_target *target, int replicas)
     return share > 1 ? share : 1;
 }
 
-/* Plans that the worker switches in place share a group of the most ranks, of which a replica has its share. */
+/* Plans that the worker switches in place share a group of the most ranks, of which a
+ * replica has its share. */
 static int class_ranks(const struct dt_target *target, const struct dt_point *point)
 {
     int ranks = dt_target_ranks(target, point), replicas = dt_target_replicas(target, point);
@@ -84,7 +86,8 @@ bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
     return dt_rig_class(target, a) == dt_rig_class(target, b);
 }
 
-/* The share of a device's memory, or of all cores': each GPU has one rank of a group, the cores' memory has all of them, of all replicas. */
+/* The share of a device's memory, or of all cores': each GPU has one rank of a group, the cores'
+ * memory has all of them, of all replicas. */
 static double memory_of_group(const struct dt_target *target, int ranks, int64_t peak_bytes)
 {
     return (double)peak_bytes * (dt_target_gpus(target) != NULL ? 1 : ranks);
@@ -97,7 +100,8 @@ static int role_values(const struct dt_target *target, enum dt_role role, int *a
     return *axis >= 0 ? dt_space_axis(target->space, *axis)->count : 1;
 }
 
-/* Memory of one group for each rank count of the space, with each count of replicas that fits; *count: how many there are. */
+/* Memory of one group for each rank count of the space, with each count of replicas that fits;
+ * *count: how many there are. */
 static double memory_of_ranks(const struct dt_rig *rig, int *count)
 {
     const struct dt_target *target = rig->target;
@@ -182,10 +186,12 @@ double dt_rig_setup_seconds(const struct dt_rig *rig)
 
 #define PROBE_NS (20 * DT_NS_PER_SECOND) /* for a host to start one rank, also over a slow link */
 #define COUNT    "DITTUNE_HOSTS="
-/* Times, and bytes: a slow link is judged by the middle size, as the large one would take too long. */
+/* Times, and bytes: a slow link is judged by the middle size, as the large one
+ * would take too long. */
 enum { LINK_TIMES = 5, LINK_SMALL = 64, LINK_MIDDLE = 1 << 17, LINK_LARGE = 1 << 20 };
 
-/* The hosts that the plans of the group are spread over, a parameter that is set in its environment (space/dit/dit.c). */
+/* The hosts that the plans of the group are spread over, a parameter that is set in its
+ * environment (space/dit/dit.c). */
 static int hosts_of(const struct dt_launch *launch)
 {
     for (int i = 0; launch->environment != NULL && launch->environment[i] != NULL; i++)
@@ -452,7 +458,8 @@ dt_status dt_rig_watch_gpus(struct dt_rig *rig, enum dt_gpu_company company)
 #define LEAST_GRACE_NS  (DT_NS_PER_SECOND / 20)
 #define PROJECTIONS     16
 #define RERUNS          3 /* runs of steps interrupted by a pause */
-/* Heartbeats extend the limit of steps to at most so many times; the cold step shows how long steps take. */
+/* Heartbeats extend the limit of steps to at most so many times; the cold step shows
+ * how long steps take. */
 #define RUN_TIMES 3
 
 void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed)
@@ -558,8 +565,8 @@ static void note_use(struct dt_rig *rig, const struct dt_group *group, int64_t p
     rig->peak_bytes = peak_bytes > rig->peak_bytes ? peak_bytes : rig->peak_bytes;
 }
 
-/* Frees the slots of dead groups unless plans are pinned: a resident plan may still point at its group. NULL: every slot is
- * taken, and plans are pinned. */
+/* Frees the slots of dead groups unless plans are pinned: a resident plan may still point at its
+ * group. NULL: every slot is taken, and plans are pinned. */
 static struct dt_rig_slot *slot_take(struct dt_rig *rig, int ranks)
 {
     for (int i = 0; i < DT_RIG_GROUPS && !rig->pinned; i++)
@@ -738,7 +745,8 @@ static dt_status prepare_once(struct dt_rig *rig, const struct dt_point *point, 
     return DT_OK;
 }
 
-/* Prepares without verification. A plan that does not fit beside the parked groups gets a second attempt alone. */
+/* Prepares without verification. A plan that does not fit beside the parked groups gets a
+ * second attempt alone. */
 static dt_status prepare_unverified(struct dt_rig *rig, const struct dt_point *point,
                                     int64_t deadline_ns, struct dt_group **group,
                                     struct dt_prepared *prepared, struct dt_failure *failure)
@@ -757,7 +765,8 @@ static dt_status prepare_unverified(struct dt_rig *rig, const struct dt_point *p
     return status;
 }
 
-/* Runs one plan in a group with the reference's workload and keeps only the projections of its output. */
+/* Runs one plan in a group with the reference's workload and keeps only the
+ * projections of its output. */
 static dt_status prepare_apart(struct dt_rig *rig, const struct dt_point *point,
                                int64_t deadline_ns, struct dt_prepared *prepared,
                                struct dt_failure *failure)
@@ -772,12 +781,14 @@ static dt_status prepare_apart(struct dt_rig *rig, const struct dt_point *point,
 }
 
 /* ---- verification: a plan's output is compared with that of one float32 rank by a few random
- * projections of each image (docs/measuring-appendix.md), so neither the controller nor the workers keep outputs */
+ * projections of each image (docs/measuring-appendix.md), so neither the controller nor the
+ * workers keep outputs */
 
 #define ATTEMPTS 3 /* to run a reference */
 
-/* On GPUs own kernels, launched one by one, are the reference: cuDNN has no float32, and what a graph replays is compared with
- * what is not replayed. The first value of either parameter means so. */
+/* On GPUs own kernels, launched one by one, are the reference: cuDNN has no float32,
+ * and what a graph replays is compared with what is not replayed. The first value of
+ * either parameter means so. */
 static void reference_choose_plain(const struct dt_space *space, struct dt_point *one)
 {
     static const char *const names[] = {"attention", "graph"};
@@ -800,7 +811,8 @@ static struct dt_point reference_point(const struct dt_rig *rig, const struct dt
     return one;
 }
 
-/* Other data types are compared with float32, computed in a separate group, which is stopped to free its weights. */
+/* Other data types are compared with float32, computed in a separate group, which is stopped
+ * to free its weights. */
 static dt_status reference_make(struct dt_rig *rig, const struct dt_point *one, int64_t deadline_ns,
                                 struct dt_group **group, struct dt_reference *reference)
 {
@@ -860,8 +872,8 @@ static dt_status reference_get(struct dt_rig *rig, const struct dt_point *point,
     return status == DT_FAILED ? DT_OK : status;
 }
 
-/* Estimate of ||a - b|| / ||b|| of row i of a and row k of b (docs/protocol.md); INFINITY when something is not
- * finite. */
+/* Estimate of ||a - b|| / ||b|| of row i of a and row k of b (docs/protocol.md); INFINITY when
+ * something is not finite. */
 static double row_error(const struct dt_outputs *a, int i, const struct dt_outputs *b, int k)
 {
     const double *p = a->projection + (size_t)i * (size_t)a->projections,
@@ -873,7 +885,8 @@ static double row_error(const struct dt_outputs *a, int i, const struct dt_outpu
     return isfinite(error) && isfinite(a->norm[i]) ? error : INFINITY;
 }
 
-/* The largest error of all rows of all ranks against the reference's first rank, and the rank that has it. */
+/* The largest error of all rows of all ranks against the reference's first rank, and
+ * the rank that has it. */
 static double largest_error(const struct dt_outputs *a, const struct dt_outputs *b, int *rank)
 {
     double worst = 0;
@@ -1124,7 +1137,8 @@ void dt_rig_describe(struct dt_resident *resident, struct dt_result *result)
     result->facts = resident->facts;
 }
 
-/* A worker that does not release in time is killed; near the end of the session that time is short. */
+/* A worker that does not release in time is killed; near the end of the
+ * session that time is short. */
 void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident)
 {
     struct dt_failure failure;

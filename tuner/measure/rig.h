@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* rig - the worker groups of a session and the reference every output is compared with
  *
- * A group serves all plans of its class (rank count, replicas and environment-only parameters) and is kept asleep between them.
- * Before a new one is started, groups are ended, least recently used first, until what they were seen to use and what
- * the new one may need fit into the memory of a GPU, or of the cores. A plan is made resident, verified against the 1-rank
- * plan of the same batch, and then owned by the caller:
+ * A group serves all plans of its class (rank count, replicas and environment-only parameters) and
+ * is kept asleep between them. Before a new one is started, groups are ended, least recently used
+ * first, until what they were seen to use and what the new one may need fit into the memory of a
+ * GPU, or of the cores. A plan is made resident, verified against the 1-rank plan of the same
+ * batch, and then owned by the caller:
  *
  *     dt_rig_prepare(rig, &point, deadline, &resident);     -- see resident.failure
  *     dt_rig_run(rig, &resident, 8, DT_MODE_MEASURE, deadline, &result);
  *     dt_rig_release(rig, &resident);
  *
- * A failure of the worker is data (resident->failure); an error return is the controller's own or DT_EINTR.
+ * A failure of the worker is data (resident->failure); an error return is the
+ * controller's own or DT_EINTR.
  */
 #ifndef DT_TUNER_MEASURE_RIG_H
 #define DT_TUNER_MEASURE_RIG_H
@@ -94,25 +96,28 @@ struct dt_resident {
 
 void dt_rig_init(struct dt_rig *rig, const struct dt_target *target, uint64_t seed);
 
-/* Stops every group (at most grace_ns in total) and keeps all other state: the next plans run in fresh processes. */
+/* Stops every group (at most grace_ns in total) and keeps all other state: the next plans
+ * run in fresh processes. */
 void dt_rig_fresh(struct dt_rig *rig, int64_t grace_ns);
 void dt_rig_fini(struct dt_rig *rig, int64_t grace_ns);
 
-/* Both plans can use one group: they have the same rank count and environment, or the worker switches between their rank
- * counts. */
+/* Both plans can use one group: they have the same rank count and environment, or the worker
+ * switches between their rank counts. */
 bool dt_rig_same_group(const struct dt_target *target, const struct dt_point *a,
                        const struct dt_point *b);
 
 /* A group of the point's class is alive. */
 bool dt_rig_is_loaded(const struct dt_rig *rig, const struct dt_point *point);
 
-/* The session has prepared the plan before, so that what it compiles and reads is likely to be in caches. */
+/* The session has prepared the plan before, so that what it compiles and reads is
+ * likely to be in caches. */
 bool dt_rig_has_prepared(const struct dt_rig *rig, const struct dt_point *point);
 
 /* A number of the group of a point; target: a struct dt_target. */
 uint64_t dt_rig_class(const void *target, const struct dt_point *point);
 
-/* Groups that the plans of the space need, whether all are expected to stay loaded, and how many can. */
+/* Groups that the plans of the space need, whether all are expected to stay
+ * loaded, and how many can. */
 struct dt_rig_classes {
     double count;
     bool stay;
@@ -120,8 +125,9 @@ struct dt_rig_classes {
 };
 struct dt_rig_classes dt_rig_classes(const struct dt_rig *rig);
 
-/* Mean seconds of a prepare in a loaded group, and those that loading a group takes beyond it: its start, and by how much
- * its first prepare is slower. Until a group prepared a second plan, a load is the start alone. */
+/* Mean seconds of a prepare in a loaded group, and those that loading a group takes beyond it:
+ * its start, and by how much its first prepare is slower. Until a group prepared a second plan, a
+ * load is the start alone. */
 double dt_rig_prepare_seconds(const struct dt_rig *rig);
 double dt_rig_load_seconds(const struct dt_rig *rig);
 
@@ -131,13 +137,14 @@ struct dt_host_link {
     double seconds; /* time of 64 bytes */
     double bytes_per_second;
 };
-/* The link between two hosts, and within one that has two slots. Neither is known on one machine; a link that cannot be measured until
- * deadline_ns is none. */
+/* The link between two hosts, and within one that has two slots. Neither is known on one machine; a
+ * link that cannot be measured until deadline_ns is none. */
 dt_status dt_rig_hosts_links(struct dt_rig *rig, int64_t deadline_ns, struct dt_host_link *inside,
                              struct dt_host_link *across) DT_MUST_CHECK;
 
-/* After a group ended: asks each host for a rank, and leaves out those that did not answer DT_HOST_LOSSES times. *lost: the name of one
- * that was left out now; "": none. Does nothing on one machine. */
+/* After a group ended: asks each host for a rank, and leaves out those that did not answer
+ * DT_HOST_LOSSES times. *lost: the name of one that was left out now; "": none. Does
+ * nothing on one machine. */
 #define DT_HOST_LOSSES 2
 dt_status dt_rig_hosts_look(struct dt_rig *rig, char lost[], size_t room) DT_MUST_CHECK;
 
@@ -147,12 +154,14 @@ double dt_rig_setup_seconds(const struct dt_rig *rig);
 dt_status dt_rig_prepare(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                          struct dt_resident *resident) DT_MUST_CHECK;
 
-/* n steps; the samples are added to *result, whose outcome and cause are set when the worker fails. */
+/* n steps; the samples are added to *result, whose outcome and cause are set
+ * when the worker fails. */
 dt_status dt_rig_run(struct dt_rig *rig, struct dt_resident *resident, int n, enum dt_mode mode,
                      int64_t deadline_ns, struct dt_result *result) DT_MUST_CHECK;
 
-/* One more step, whose output is verified as that of the plan's second step was: a fault that shows only after several
- * steps, or after what an earlier step left behind, is found so. Does nothing when the worker cannot. */
+/* One more step, whose output is verified as that of the plan's second step was: a fault that shows
+ * only after several steps, or after what an earlier step left behind, is found so. Does nothing
+ * when the worker cannot. */
 dt_status dt_rig_verify_again(struct dt_rig *rig, struct dt_resident *resident, int64_t deadline_ns,
                               struct dt_result *result) DT_MUST_CHECK;
 
@@ -165,7 +174,8 @@ void dt_rig_release(struct dt_rig *rig, struct dt_resident *resident);
 bool dt_rig_watches_gpus(const struct dt_rig *rig);
 /* gpu_use before the first look: of no GPU where others may use them, too (--shared-devices). */
 void dt_rig_gpus_begin(struct dt_rig *rig);
-/* Looks whether others use the plans' GPUs, and keeps the most in gpu_use. Does nothing where they are not watched. */
+/* Looks whether others use the plans' GPUs, and keeps the most in gpu_use. Does nothing where
+ * they are not watched. */
 dt_status dt_rig_watch_gpus(struct dt_rig *rig, enum dt_gpu_company company) DT_MUST_CHECK;
 
 #endif

@@ -28,7 +28,8 @@ static bool lacks_gpus(const struct dt_target *target, enum dt_dtype dtype)
     return dtype != DT_FLOAT32 && !target->hardware.backend.gpus.bfloat16;
 }
 
-/* Without MPI the worker starts its ranks itself, which exchange through shared memory (worker/start.c). */
+/* Without MPI the worker starts its ranks itself, which exchange through shared
+ * memory (worker/start.c). */
 #ifdef DT_HAVE_MPI
 enum { CORES_BY = DT_LAUNCH_MPIRUN };
 #else
@@ -70,7 +71,8 @@ static dt_status place_elsewhere(const struct dt_job *job, struct dt_target *tar
     return DT_OK;
 }
 
-/* The slots are cores or GPUs of the hosts; what those are is seen when the first group says it is ready. */
+/* The slots are cores or GPUs of the hosts; what those are is seen when the first
+ * group says it is ready. */
 static dt_status place_on_hosts(const struct dt_job *job, struct dt_target *target)
 {
     struct dt_hardware *hardware = &target->hardware;
@@ -341,7 +343,8 @@ static void list_batches(const struct dt_job *job, struct dt_ints *batches)
         batches->values[batches->count++] = 1;
 }
 
-/* The whole image of the built-in network is shown where its steps, or text encoder and VAE, are given: it has neither. */
+/* The whole image of the built-in network is shown where its steps, or text encoder and VAE, are
+ * given: it has neither. */
 static void set_image(const struct dt_wanted *wanted, const struct dt_workload *workload,
                       struct dt_image_work *image)
 {
@@ -356,7 +359,8 @@ static void set_image(const struct dt_wanted *wanted, const struct dt_workload *
     image->steps = image->sampler_steps;
 }
 
-/* The documented plan of the built-in network (docs/measuring.md) for images a second: the most replicas of the smallest plan. */
+/* The documented plan of the built-in network (docs/measuring.md) for images a second: the most
+ * replicas of the smallest plan. */
 static void document_builtin(struct dt_target *target)
 {
     struct dt_documented *documented = &target->documented;
@@ -481,7 +485,8 @@ int dt_target_batch(const struct dt_target *target, const struct dt_point *point
     return role_value(target, point, DT_ROLE_BATCH);
 }
 
-/* Threads of a rank are devices on cores only. Parameters in older records of the built-in network have no role for them. */
+/* Threads of a rank are devices on cores only. Parameters in older records of the built-in network
+ * have no role for them. */
 static int64_t threads_of(const struct dt_target *target, const struct dt_point *point)
 {
     bool gpus = dt_target_gpus(target) != NULL || dt_target_names_devices(target);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* target_int - what a worker's own target (foreign/) shares with that of the built-in network (target.c), and a target's documents
- * (record/target.c) */
+/* target_int - what a worker's own target (foreign/) shares with that of the built-in network
+ * (target.c), and a target's documents (record/target.c) */
 #ifndef DT_TUNER_MEASURE_TARGET_INT_H
 #define DT_TUNER_MEASURE_TARGET_INT_H
 
@@ -11,7 +11,8 @@
 /* Starts the worker once and reads its hello. */
 dt_status dt_target_foreign(const struct dt_job *job, struct dt_target *target) DT_MUST_CHECK;
 
-/* The default plan of a worker's own space, its baseline, and the plan of "documented" in its hello. */
+/* The default plan of a worker's own space, its baseline, and the plan of
+ * "documented" in its hello. */
 dt_status dt_target_own_plans(struct dt_target *target) DT_MUST_CHECK;
 
 /* Plans of one host with several devices may have replicas: the rate of all of them counts. */
@@ -20,7 +21,8 @@ bool dt_target_has_replicas(const struct dt_target *target);
 /* The number behind "name=" in a plan's text; 0 when it is not named, or plan is NULL. */
 int dt_target_named(const char *plan, const char *name);
 
-/* The documents of the built-in network: its key, and the workloads of its worker. batches: those of the space, in ascending order. */
+/* The documents of the built-in network: its key, and the workloads of its worker. batches: those
+ * of the space, in ascending order. */
 dt_status dt_target_write_job(struct dt_target *target, const struct dt_job *job,
                               const struct dt_workload *workload,
                               const struct dt_ints *batches) DT_MUST_CHECK;

@@ -14,10 +14,10 @@
 
 /* ---- a trial
  *
- * Warm-up: two more steps after the two of verification, always, and as long as requested; then the steady part of the
- * measured series is found by dt_stats_steady at every look, so that a slow start is excluded by index and an endless
- * one is reported. A slow start at a constant level that outlasts the first look cannot be detected: the long warm-up
- * is for that. */
+ * Warm-up: two more steps after the two of verification, always, and as long as requested; then the
+ * steady part of the measured series is found by dt_stats_steady at every look, so that a slow
+ * start is excluded by index and an endless one is reported. A slow start at a constant level that
+ * outlasts the first look cannot be detected: the long warm-up is for that. */
 
 #define WARMUP_STEPS 2
 #define WARMUP_MOST  256 /* limit of warm-up steps */
@@ -123,7 +123,8 @@ static bool is_narrow(const struct dt_result *result, const struct dt_measure *h
     return width <= how->half_width * summary->median && result->samples.steady;
 }
 
-/* Starts to ask for where each step is one: the first, then those that the look misses, by how many steps each has. */
+/* Starts to ask for where each step is one: the first, then those that the look misses, by how
+ * many steps each has. */
 static int starts_wanted(const struct dt_result *result, bool racing)
 {
     int made = result->report.start_count;
@@ -248,9 +249,9 @@ static dt_status measure_exchange(struct dt_resident *resident, int64_t deadline
     return call_further(resident, status);
 }
 
-/* The plan's exchanges, timed by themselves in the group that just ran it (docs/protocol.md): heads among the ulysses ranks, keys and
- * values around the ring, the halves of the guidance. None for one rank, and for foreign workers, whose parameters have no known
- * meaning. */
+/* The plan's exchanges, timed by themselves in the group that just ran it (docs/protocol.md): heads
+ * among the ulysses ranks, keys and values around the ring, the halves of the guidance. None for
+ * one rank, and for foreign workers, whose parameters have no known meaning. */
 static dt_status measure_exchanges(const struct dt_target *target, struct dt_resident *resident,
                                    int64_t deadline_ns, struct dt_result *result)
 {
@@ -444,8 +445,8 @@ static dt_status join_samples(const struct dt_result parts[], int n, struct dt_r
     return dt_result_sum(whole, ns);
 }
 
-/* The series is that of the samples over their process's median: a process differs from the next as a whole, which is
- * neither a drift nor a step of the machine. */
+/* The series is that of the samples over their process's median: a process differs from the next as
+ * a whole, which is neither a drift nor a step of the machine. */
 static dt_status join_statistics(const struct dt_result parts[], int n, struct dt_result *whole)
 {
     dt_auto_free double *flat = calloc((size_t)whole->samples.n + 1, sizeof *flat);

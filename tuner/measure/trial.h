@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trial - one plan: prepare and verify, warm up, look at 8, 16, 32, 64 samples (docs/measuring-appendix.md) */
+/* trial - one plan: prepare and verify, warm up, look at 8, 16, 32, 64 samples
+ * (docs/measuring-appendix.md) */
 #ifndef DT_TUNER_MEASURE_TRIAL_H
 #define DT_TUNER_MEASURE_TRIAL_H
 
@@ -29,9 +30,9 @@ struct dt_measure {
 dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
                           const struct dt_measure *how, struct dt_result *result) DT_MUST_CHECK;
 
-/* The ceilings of the plan's devices (flop_peak and copy_peak of *result), in the processes that would run it: after all
- * measurements, where they may not disturb the memory that plans find. None when the worker does not answer, which is no
- * error. */
+/* The ceilings of the plan's devices (flop_peak and copy_peak of *result), in the processes that
+ * would run it: after all measurements, where they may not disturb the memory that plans find. None
+ * when the worker does not answer, which is no error. */
 dt_status dt_measure_ceilings(struct dt_rig *rig, const struct dt_point *point, int64_t deadline_ns,
                               struct dt_result *result) DT_MUST_CHECK;
 
@@ -42,14 +43,16 @@ int64_t dt_measure_deadline(const struct dt_result *result, int steps, int64_t d
 
 #define DT_PROCESSES_MOST 64
 
-/* Like dt_measure_plan, n times in fresh groups: *result combines them, or is the first failure. The peak, the exchanges
- * and the output are those of the last. DT_EINTR: *result has the samples so far; n is 0 without any. */
+/* Like dt_measure_plan, n times in fresh groups: *result combines them, or is the first failure.
+ * The peak, the exchanges and the output are those of the last. DT_EINTR: *result has the samples
+ * so far; n is 0 without any. */
 dt_status dt_measure_processes(struct dt_rig *rig, const struct dt_point *point,
                                const struct dt_measure *how, int n,
                                struct dt_result *result) DT_MUST_CHECK;
 
-/* Joins finished results of one plan: all their steps, the figures of the steady ones, and the median and interval over the
- * medians of the parts. *whole is initialised and gets what the worker reported beside the times from the parts, which stay the caller's. */
+/* Joins finished results of one plan: all their steps, the figures of the steady ones, and the
+ * median and interval over the medians of the parts. *whole is initialised and gets what the worker
+ * reported beside the times from the parts, which stay the caller's. */
 dt_status dt_processes_join(struct dt_result parts[], int n, struct dt_result *whole) DT_MUST_CHECK;
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Ends of groups (killed after a fault, found dead, or by quit), the dialogue, and its answers as plain values.
+/* Ends of groups (killed after a fault, found dead, or by quit), the dialogue, and its
+ * answers as plain values.
  *
- * One request, one answer. While waiting, this process sleeps in poll on the worker's two streams, and wakes once a
- * second to check for signals. */
+ * One request, one answer. While waiting, this process sleeps in poll on the worker's two streams,
+ * and wakes once a second to check for signals. */
 #include "tuner/runner/group_int.h"
 
 #include "base/clock.h"
@@ -75,7 +76,8 @@ static bool is_rule(const char *line, size_t size)
     return size > 20 && strspn(line, "-") >= size;
 }
 
-/* The last nonempty line of standard error, made printable; where that is the end of a message of mpirun, the first one. */
+/* The last nonempty line of standard error, made printable; where that is the end of a message of
+ * mpirun, the first one. */
 static void last_words(const struct dt_group *group, char out[], size_t room)
 {
     size_t end = group->messages_size;
@@ -196,7 +198,8 @@ static dt_status find_hung(struct dt_group *group, bool starved, struct dt_failu
     return status;
 }
 
-/* Waits for the program's end and keeps reading its output, so that it does not block on a full pipe. */
+/* Waits for the program's end and keeps reading its output, so that it does not
+ * block on a full pipe. */
 static bool await_end(struct dt_group *group, int64_t until, struct dt_ended *ended)
 {
     char block[65536];
@@ -361,8 +364,8 @@ static bool has_ended(const struct dt_group *group)
     return group->alive && poll(&poller, 1, 0) == 1;
 }
 
-/* Sleeps until the worker writes, the next tick is due, the deadline passes, or another replica that is awaited, too, has ended:
- * only then true. Drains standard error of all replicas. */
+/* Sleeps until the worker writes, the next tick is due, the deadline passes, or another replica
+ * that is awaited, too, has ended: only then true. Drains standard error of all replicas. */
 static bool group_rest(struct dt_group *group, int64_t deadline_ns)
 {
     group_show(group);
@@ -443,8 +446,8 @@ struct spell {
     bool starved; /* the one before */
 };
 
-/* Ends the spell, and begins the next one. A group that sleeps is not starved, however busy the machine is; nor is one that has the
- * cores for itself, whose threads may wait for each other. */
+/* Ends the spell, and begins the next one. A group that sleeps is not starved, however busy the
+ * machine is; nor is one that has the cores for itself, whose threads may wait for each other. */
 static void spell_look(const struct dt_group *group, struct spell *spell)
 {
     int64_t now = dt_clock_machine_ns(), passed_ns = now - spell->at_ns;
@@ -460,7 +463,8 @@ static void spell_look(const struct dt_group *group, struct spell *spell)
     spell->time = time;
 }
 
-/* Keeps the heartbeat's text. Returns the request's deadline, which it may extend by the time `more_ns` from now on. */
+/* Keeps the heartbeat's text. Returns the request's deadline, which it may extend by the time
+ * `more_ns` from now on. */
 static int64_t take_beat(struct dt_group *group, const json_t *beat, int64_t deadline_ns,
                          int64_t more_ns)
 {
@@ -472,8 +476,8 @@ static int64_t take_beat(struct dt_group *group, const json_t *beat, int64_t dea
     return extended_deadline(group, deadline_ns, more_ns);
 }
 
-/* The next message that is not a heartbeat. A message that has arrived by the deadline is in time, even behind
- * heartbeats. DT_WAIT: another replica has ended, whose answer counts first. */
+/* The next message that is not a heartbeat. A message that has arrived by the deadline is in time,
+ * even behind heartbeats. DT_WAIT: another replica has ended, whose answer counts first. */
 static dt_status next_message(struct dt_group *group, int64_t deadline_ns, json_t **message,
                               struct dt_failure *failure)
 {
@@ -539,7 +543,8 @@ static dt_status reply_unexpected(struct dt_group *group, const char *want, cons
     return break_group(group, failure, DT_TRIAL_PROTOCOL, why);
 }
 
-/* A private program's sentence without its own output, where there is one; the whole one is for the terminal alone. */
+/* A private program's sentence without its own output, where there is one; the whole one is
+ * for the terminal alone. */
 static const char *recorded_sentence(const struct dt_group *group, const json_t *message)
 {
     const char *brief = dt_json_text_at(message, "brief"), *say = dt_json_text_at(message, "say");
@@ -653,8 +658,8 @@ static void members_set_awaited(struct dt_group *group, bool awaited)
         group->members[i]->awaited = awaited;
 }
 
-/* The member whose answer is read next: the first that has ended, which ends the others, too, else the first that did not
- * answer; -1: all have answered. */
+/* The member whose answer is read next: the first that has ended, which ends the others, too, else
+ * the first that did not answer; -1: all have answered. */
 static int member_next(const struct dt_group *group)
 {
     int next = -1;
@@ -676,7 +681,8 @@ static void number_cause(int replica, struct dt_failure *failure)
     snprintf(failure->cause, sizeof failure->cause, "replica %d: %.230s", replica, cause);
 }
 
-/* A failure of one member: the others cannot go on without it, except when all have failed alike and live on. DT_FAILED. */
+/* A failure of one member: the others cannot go on without it, except when all have failed alike
+ * and live on. DT_FAILED. */
 static dt_status members_fail(struct dt_group *group, int failed, struct dt_failure *failure)
 {
     if (group->member_count > 1 && (failed < group->member_count || !dt_group_alive(group)))
@@ -684,7 +690,8 @@ static dt_status members_fail(struct dt_group *group, int failed, struct dt_fail
     return dt_fail(DT_FAILED, "%s", failure->cause);
 }
 
-/* Awaits the answer of each member. The first failure counts; a member that has ended ends the others at once. */
+/* Awaits the answer of each member. The first failure counts; a member that has ended
+ * ends the others at once. */
 static dt_status members_await(struct dt_group *group, const char *answer_op, int64_t deadline_ns,
                                struct answers *answers, struct dt_failure *failure)
 {
@@ -806,7 +813,8 @@ static dt_status group_begin(const struct dt_launch *launch, struct dt_group **o
     return DT_OK;
 }
 
-/* All replicas, which load at the same time; *out has those that were started, also after an error. */
+/* All replicas, which load at the same time; *out has those that were started,
+ * also after an error. */
 static dt_status members_begin(const struct dt_launch *launch, struct dt_group **out)
 {
     struct dt_launch each = *launch;
@@ -1031,7 +1039,8 @@ static json_t *describe_verify(const struct dt_verify *verify)
                                       (json_int_t)verify->seed);
 }
 
-/* The plan of all replicas; takes what the parts own. DT_FAILED, with the sentence, where they do not fit together. */
+/* The plan of all replicas; takes what the parts own. DT_FAILED, with the sentence, where they
+ * do not fit together. */
 static dt_status prepared_join(struct dt_prepared parts[], int n, struct dt_prepared *joined,
                                struct dt_failure *failure)
 {

@@ -15,8 +15,8 @@
 
 /* ---- a Slurm allocation, as its variables name it (the manual page of salloc, "OUTPUT ENVIRONMENT VARIABLES") */
 
-/* Numbers for each node, in their order: "4(x2),1" is 4, 4, 1. Sets slots of the hosts; false: it is not such a list, or for another
- * number of nodes. */
+/* Numbers for each node, in their order: "4(x2),1" is 4, 4, 1. Sets slots of the hosts; false: it
+ * is not such a list, or for another number of nodes. */
 static bool set_slots(const char *text, struct dt_hosts *hosts)
 {
     int n = 0;
@@ -83,7 +83,8 @@ dt_status dt_hosts_slurm(struct dt_hosts *hosts)
 
 enum { LINE_ROOM = 1024 };
 
-/* Letters, digits, and what else host names and addresses have; nothing that a launcher takes for an option. */
+/* Letters, digits, and what else host names and addresses have; nothing that a launcher
+ * takes for an option. */
 static bool is_name(const char *name, size_t size)
 {
     if (size == 0 || size >= sizeof(struct dt_host){.slots = 0}.name || name[0] == '-')

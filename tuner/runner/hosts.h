@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* hosts - the machines that ranks are started on, and how many each takes
  *
- * A launcher starts them: mpirun, srun, or a command of the user's. dittune has no transport and no scheduler of its own.
+ * A launcher starts them: mpirun, srun, or a command of the user's. dittune has no transport and no
+ * scheduler of its own.
  */
 #ifndef DT_TUNER_RUNNER_HOSTS_H
 #define DT_TUNER_RUNNER_HOSTS_H
@@ -26,14 +27,16 @@ struct dt_hosts {
     const char *launcher;
 };
 
-/* "a:8,b:8"; a host without a number has one slot. DT_EUSAGE: a name that no host can have, a name twice, too many. */
+/* "a:8,b:8"; a host without a number has one slot. DT_EUSAGE: a name that no host can have, a
+ * name twice, too many. */
 dt_status dt_hosts_parse(const char *text, struct dt_hosts *hosts) DT_MUST_CHECK;
 
-/* The form of mpirun's hostfiles: a line for each host, "name slots=8"; names that return add up, # begins a comment. DT_EUSAGE
- * names file, line and what is wrong; DT_EIO. */
+/* The form of mpirun's hostfiles: a line for each host, "name slots=8"; names that return add up, #
+ * begins a comment. DT_EUSAGE names file, line and what is wrong; DT_EIO. */
 dt_status dt_hosts_read(const char *path, struct dt_hosts *hosts) DT_MUST_CHECK;
 
-/* Those of the Slurm job that this process is part of, as many slots as the job has tasks there. DT_EUSAGE: it is part of none. */
+/* Those of the Slurm job that this process is part of, as many slots as the job has tasks there.
+ * DT_EUSAGE: it is part of none. */
 dt_status dt_hosts_slurm(struct dt_hosts *hosts) DT_MUST_CHECK;
 
 int dt_hosts_slots(const struct dt_hosts *hosts);       /* slots of all hosts */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Open MPI 4 and 5: --bind-to none because the worker binds itself (mpirun -np 1 would bind one core); its session files go to a
- * folder of ours, so that a killed group leaves nothing in /tmp and /dev/shm. The ranks of one host exchange over shared memory alone:
- * every transport of a network is left out, none of which they need, and which would listen on all interfaces. mpirun itself does
- * listen there, and has no option against it.
+/* Open MPI 4 and 5: --bind-to none because the worker binds itself (mpirun -np 1 would bind one
+ * core); its session files go to a folder of ours, so that a killed group leaves nothing in /tmp
+ * and /dev/shm. The ranks of one host exchange over shared memory alone: every transport of a
+ * network is left out, none of which they need, and which would listen on all interfaces. mpirun
+ * itself does listen there, and has no option against it.
  *
- * torchrun (PyTorch 2) is not started itself: its variables are set, and each rank is a child of the supervisor. */
+ * torchrun (PyTorch 2) is not started itself: its variables are set, and each rank is a
+ * child of the supervisor. */
 #include "tuner/runner/launch.h"
 
 #include "base/clock.h"
@@ -71,8 +73,9 @@ DT_FORMAT(2, 3) static void add_words(struct word_list *words, const char *form,
 
 /* ---- several hosts */
 
-/* Launchers of ranks on several hosts, one row each; any other is a command of the user's: words without a shell, in which {ranks}
- * and the other placeholders are replaced. Ranks are numbered host by host, launch->per_host on each of the first ones. */
+/* Launchers of ranks on several hosts, one row each; any other is a command of the user's: words
+ * without a shell, in which {ranks} and the other placeholders are replaced. Ranks are numbered
+ * host by host, launch->per_host on each of the first ones. */
 static int hosts_used(const struct dt_launch *launch)
 {
     return (launch->ranks + launch->per_host - 1) / launch->per_host;
@@ -85,8 +88,9 @@ static void add_hosts(const struct dt_launch *launch, struct word_list *words)
     add_word(words, dt_text_at(&text));
 }
 
-/* Open MPI 4.1. Its session folders: here below the group's, elsewhere where that host has its temporary files; memory shared by the
- * ranks of a host lies there, too, so that it goes with them. */
+/* Open MPI 4.1. Its session folders: here below the group's, elsewhere where that host
+ * has its temporary files; memory shared by the ranks of a host lies there, too, so
+ * that it goes with them. */
 static void add_mpirun_hosts(const struct dt_launch *launch, struct word_list *words)
 {
     add_words(words, "mpirun -np %d --host", launch->ranks);
@@ -203,7 +207,8 @@ static dt_status add_template(const struct dt_launch *launch, const char *progra
                          launch->hosts->launcher);
 }
 
-/* Appends the command of launch->hosts' launcher, with the program and its arguments. DT_EUSAGE: a placeholder that there is not. */
+/* Appends the command of launch->hosts' launcher, with the program and its arguments. DT_EUSAGE: a
+ * placeholder that there is not. */
 static dt_status add_launcher(const struct dt_launch *launch, const char *program,
                               struct word_list *words)
 {
@@ -313,8 +318,8 @@ static bool port_is_free(int port)
     return bound;
 }
 
-/* Below those that Linux gives to outgoing connections (ip_local_port_range: from 32768 on): one of them could take the port before
- * its rank listens, the rank's own attempts to connect included. */
+/* Below those that Linux gives to outgoing connections (ip_local_port_range: from 32768 on): one of
+ * them could take the port before its rank listens, the rank's own attempts to connect included. */
 static dt_status free_port(int *port)
 {
     uint64_t start = (uint64_t)dt_clock_machine_ns() / 1000 + (uint64_t)getpid() * 7919;
@@ -357,8 +362,8 @@ static dt_status set_ranks(const struct dt_launch *launch, struct word_list *var
     return DT_OK;
 }
 
-/* Later lists take precedence. Variables that dittune removed for itself are passed on, since the worker may be the
- * user's. */
+/* Later lists take precedence. Variables that dittune removed for itself are passed on, since the
+ * worker may be the user's. */
 static char **make_environment(const struct dt_launch *launch, char *const ours[])
 {
     char *const *lists[] = {environ, dt_environment_dropped(), ours,

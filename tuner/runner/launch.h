@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* launch - the command line and environment that start a worker: by itself, under mpirun, or as torchrun does */
+/* launch - the command line and environment that start a worker: by itself, under
+ * mpirun, or as torchrun does */
 #ifndef DT_TUNER_RUNNER_LAUNCH_H
 #define DT_TUNER_RUNNER_LAUNCH_H
 
@@ -14,7 +15,8 @@ struct dt_start {
     char folders[DT_SUPERVISOR_FOLDERS][DT_FOLDER_ROOM];
 };
 
-/* Finds the programs, makes the folders, and the first time removes those of dead sessions. DT_EUSAGE when the program or mpirun is missing. */
+/* Finds the programs, makes the folders, and the first time removes those of dead sessions.
+ * DT_EUSAGE when the program or mpirun is missing. */
 dt_status dt_start_make(const struct dt_launch *launch, struct dt_start *start) DT_MUST_CHECK;
 void dt_start_fini(struct dt_start *start); /* frees memory; folders stay */
 void dt_start_drop(struct dt_start *start); /* removes the folders of a group that did not start */

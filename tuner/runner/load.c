@@ -30,7 +30,8 @@ static double time_of(const struct dt_load_reading *before, const struct dt_load
     return seconds;
 }
 
-/* One that explains half of the time at least: others may be hidden, or have begun and ended meanwhile. */
+/* One that explains half of the time at least: others may be hidden, or have begun
+ * and ended meanwhile. */
 static void name_busiest(const struct dt_load_reading *before, const struct dt_load_reading *after,
                          double others, struct dt_load *load)
 {

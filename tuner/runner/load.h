@@ -8,13 +8,15 @@
  *     struct dt_load load = dt_load_between(&before, &after);
  *     if (load.others > 0.2) ..
  *
- * Busy time of the cores that this process may use, less the time of its own processes, and the time that a hypervisor gave
- * to others: not the host's load average, which counts other cores too and, in a container, other containers'. Where /proc/stat
- * shows less than there is, as in some containers, the kernel still tells how long all of our control group's threads that
- * wanted a core had to wait for one at the same time. They do not wait for each other then: somebody else had it. Sources:
- * proc(5), /proc/stat (user, nice, system, irq, softirq, steal of each cpu) and /proc/PID/stat (utime, stime, cutime, cstime),
- * which count ticks of 10 ms, so that a window of a second knows a load to about a twentieth of a core; pressure stall
- * information (Linux, Documentation/accounting/psi.rst).
+ * Busy time of the cores that this process may use, less the time of its own processes, and the
+ * time that a hypervisor gave to others: not the host's load average, which counts other cores too
+ * and, in a container, other containers'. Where /proc/stat shows less than there is, as in some
+ * containers, the kernel still tells how long all of our control group's threads that wanted a core
+ * had to wait for one at the same time. They do not wait for each other then: somebody else had it.
+ * Sources: proc(5), /proc/stat (user, nice, system, irq, softirq, steal of each cpu) and
+ * /proc/PID/stat (utime, stime, cutime, cstime), which count ticks of 10 ms, so that a window of a
+ * second knows a load to about a twentieth of a core; pressure stall information (Linux,
+ * Documentation/accounting/psi.rst).
  */
 #ifndef DT_TUNER_RUNNER_LOAD_H
 #define DT_TUNER_RUNNER_LOAD_H
@@ -59,12 +61,14 @@ struct dt_load {
     double others;
     double stolen; /* the part of others that a hypervisor gave to other machines; NAN: not known */
     double stalled; /* share of the time in which some thread waited for a core; NAN: not known */
-    /* the program that had most of the others' time; "": none had, as where they are many, or hidden from us */
+    /* the program that had most of the others' time; "": none had, as where they are
+     * many, or hidden from us */
     char name[17];
 };
 
-/* Others disturb what is measured: on GPUs where they use one, however busy the cores are, since a step's work is there; else where they
- * keep more than DT_OTHERS_MOST cores busy. gpus: that others use; NAN: there are none, or they are not watched. */
+/* Others disturb what is measured: on GPUs where they use one, however busy the cores are, since a
+ * step's work is there; else where they keep more than DT_OTHERS_MOST cores busy. gpus: that others
+ * use; NAN: there are none, or they are not watched. */
 bool dt_load_disturbs(double others, double gpus);
 
 bool dt_load_wanted(void); /* not DITTUNE_LOAD=none */

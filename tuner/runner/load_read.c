@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of load.h that read the system, in a file of their own: tests have others in their place. */
+/* The functions of load.h that read the system, in a file of their own: tests have
+ * others in their place. */
 #include "base/array.h"
 #include "base/cgroup.h"
 #include "base/clock.h"
@@ -48,7 +49,8 @@ static bool read_cores(struct dt_load_reading *reading)
     return found > 0;
 }
 
-/* Lines "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234" and "full ..": totals in microseconds. false: no such file. */
+/* Lines "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234" and "full ..": totals in microseconds.
+ * false: no such file. */
 static bool read_waits(const char *path, struct dt_load_waits *waits)
 {
     char line[256], kind[8];
@@ -63,7 +65,8 @@ static bool read_waits(const char *path, struct dt_load_waits *waits)
     return !isnan(waits->some);
 }
 
-/* The line "0::/path" of /proc/self/cgroup is the control group of version 2; "/" is a container's own. */
+/* The line "0::/path" of /proc/self/cgroup is the control group of version 2; "/"
+ * is a container's own. */
 static void find_group(const char *root, char path[PATH])
 {
     char line[4096];

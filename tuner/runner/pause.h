@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* pause - time in which this process and its workers were stopped (SIGSTOP, docker pause, a cgroup's freezer)
+/* pause - time in which this process and its workers were stopped (SIGSTOP, docker
+ * pause, a cgroup's freezer)
  *
- * Every wait looks at the clock at least once a second. A look that is seconds late means that the processes were stopped: that
- * time is taken out of dt_clock_ns, so no deadline of a request or session runs meanwhile:
+ * Every wait looks at the clock at least once a second. A look that is seconds late means that the
+ * processes were stopped: that time is taken out of dt_clock_ns, so no deadline of a request or
+ * session runs meanwhile:
  *
  *     struct dt_pause pause = dt_pause_begin();
  *     for (;; poll(.., at most 1000 ms)) {
@@ -25,7 +27,8 @@ struct dt_pause dt_pause_begin(void);
 /* Takes a pause since the last look out of dt_clock_ns. */
 void dt_pause_look(struct dt_pause *pause);
 
-/* The part of the time between two looks that was a pause: the excess over the tick, if a busy machine cannot explain it; else 0. */
+/* The part of the time between two looks that was a pause: the excess over the tick, if a busy
+ * machine cannot explain it; else 0. */
 int64_t dt_pause_between(int64_t before_ns, int64_t now_ns);
 
 #endif

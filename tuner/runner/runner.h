@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* runner - starts programs, and leaves nothing of them running
  *
- * A group is one running worker (all its ranks), spoken to over the protocol, killed whole when it must be; or several replicas
- * of it, each with processes of its own: a request goes to all of them at the same time, and their ranks follow each other in
- * one answer. What fails in one has failed in all.
+ * A group is one running worker (all its ranks), spoken to over the protocol, killed whole
+ * when it must be; or several replicas of it, each with processes of its own: a request goes
+ * to all of them at the same time, and their ranks follow each other in one answer. What fails
+ * in one has failed in all.
  *
  *     dt_group_start(&launch, workload, deadline, &group, &failure);
  *     dt_group_prepare(group, plan, &verify, deadline, &prepared, &failure);
  *     dt_group_run(group, &(struct dt_steps){prepared.handle, 8, DT_MODE_MEASURE}, deadline, &run, &failure);
  *     dt_group_stop(group, grace);
  *
- * A supervisor between the controller and the program (tuner/runner/supervisor.h) ends with the controller, and kills
- * every descendant of the program by pid. Failures of a group are data: the calls return DT_FAILED and set the trial's
- * outcome and its cause in *failure; dt_group_alive tells whether the group is still usable. Other errors are the
- * controller's own (no memory, no pipe).
+ * A supervisor between the controller and the program (tuner/runner/supervisor.h) ends with the
+ * controller, and kills every descendant of the program by pid. Failures of a group are data:
+ * the calls return DT_FAILED and set the trial's outcome and its cause in *failure;
+ * dt_group_alive tells whether the group is still usable. Other errors are the controller's own
+ * (no memory, no pipe).
  */
 #ifndef DT_TUNER_RUNNER_RUNNER_H
 #define DT_TUNER_RUNNER_RUNNER_H
@@ -62,8 +64,9 @@ struct dt_launch {
     /* with hosts and `by` torchrun: dittune-worker, which becomes a rank of the program */
     const char *rank_program;
     int own_ranks; /* number of ranks for a worker that starts them itself; 0: ranks */
-    /* replicas above 1: so many groups are started at the same time, on this machine, which then are one group to the
-     * caller; replica i has part i of the cores, or of the GPUs. replica: set by dt_group_start */
+    /* replicas above 1: so many groups are started at the same time, on this machine, which then
+     * are one group to the caller; replica i has part i of the cores, or of the GPUs. replica:
+     * set by dt_group_start */
     int replicas, replica;
     int gpus;            /* that the replicas share, as the first ones visible; 0: cores */
     bool oversubscribed; /* more ranks than cores: waits yield */
@@ -77,14 +80,15 @@ struct dt_failure {
     enum dt_outcome outcome;
     /* hung, or so it seems: it hardly had a core, or another limit came before its own */
     bool early;
-    /* one sentence, with the phase: "killed by signal 11 (SIGSEGV) while preparing", of several replicas behind its number,
-     * "replica 1: " */
+    /* one sentence, with the phase: "killed by signal 11 (SIGSEGV) while preparing", of several
+     * replicas behind its number, "replica 1: " */
     char cause[256];
 };
 
-/* Starts the program, sends hello, waits for hello and ready. deadline_ns is dt_clock_ns time; callers
- * choose it (tuner/measure/rig.c: start and prepare; trial.c: run; tuner/session/trials.c: the whole trial). DT_EUSAGE when the
- * program does not exist or mpirun is missing ("mpirun not found: install openmpi-bin, or ask for plans of one rank"), and for
+/* Starts the program, sends hello, waits for hello and ready. deadline_ns is dt_clock_ns time;
+ * callers choose it (tuner/measure/rig.c: start and prepare; trial.c: run;
+ * tuner/session/trials.c: the whole trial). DT_EUSAGE when the program does not exist or mpirun
+ * is missing ("mpirun not found: install openmpi-bin, or ask for plans of one rank"), and for
  * more than DT_REPLICAS_MOST replicas.
  * workload: borrowed JSON or NULL. */
 dt_status dt_group_start(const struct dt_launch *launch, const json_t *workload,
@@ -96,15 +100,18 @@ int dt_group_ranks(const struct dt_group *group); /* entries of ready */
 /* A text of a rank in ready: "host", "version"; "": there is none. */
 const char *dt_group_rank_text(const struct dt_group *group, int rank, const char *field);
 bool dt_group_alive(const struct dt_group *group);
-/* The rank that process `pid` is, or that has started it, by the pids in ready; -1: none of them. */
+/* The rank that process `pid` is, or that has started it, by the pids in
+ * ready; -1: none of them. */
 int dt_group_rank_of(const struct dt_group *group, int64_t pid);
 
-/* From the next request on each heartbeat extends the deadline of a request: it then has as long as at first, and at least 15 s,
- * from the heartbeat on, but never beyond this time. A deadline that comes while the group hardly has a core is extended alike:
- * on a busy machine the time that has passed does not show that it hangs. 0: nothing is extended. */
+/* From the next request on each heartbeat extends the deadline of a request: it then has as long as
+ * at first, and at least 15 s, from the heartbeat on, but never beyond this time. A deadline that
+ * comes while the group hardly has a core is extended alike: on a busy machine the time that has
+ * passed does not show that it hangs. 0: nothing is extended. */
 void dt_group_extend(struct dt_group *group, int64_t until_ns);
 
-/* Time for which all processes were stopped during the last request; 0: none. Times in the answer may include it. */
+/* Time for which all processes were stopped during the last request; 0: none. Times in the
+ * answer may include it. */
 int64_t dt_group_paused_ns(const struct dt_group *group);
 
 /* Cleans a worker's text for files and terminals: other than printable ASCII becomes '?'. */
@@ -123,7 +130,8 @@ struct dt_prepared {
     int64_t cold_ns;               /* first step, maximum over ranks */
     struct dt_device_bytes memory; /* owned */
     struct dt_outputs output;
-    /* whole images of one request, as often as it was made: `ranks` counts them; of several replicas the first of each */
+    /* whole images of one request, as often as it was made: `ranks` counts them; of several
+     * replicas the first of each */
     struct dt_outputs image;
     bool verifies_runs; /* requests of runs may ask for the output, too */
     /* relative error of the output, where the worker compared it itself; NAN: it did not */
@@ -152,9 +160,11 @@ dt_status dt_group_run(struct dt_group *group, const struct dt_steps *steps, int
 dt_status dt_group_release(struct dt_group *group, int handle, int64_t deadline_ns,
                            struct dt_failure *failure) DT_MUST_CHECK;
 
-/* Further requests of a plan, and of the group. A worker that fails one is not at fault: the group may be alive. */
+/* Further requests of a plan, and of the group. A worker that fails one is not at fault:
+ * the group may be alive. */
 
-/* A group of so many ranks, each `stride` from the next, exchanges buffers of so many bytes, each size so often. */
+/* A group of so many ranks, each `stride` from the next, exchanges buffers of so many
+ * bytes, each size so often. */
 struct dt_exchange_request {
     const char *kind; /* "alltoall", "shift" */
     int ranks, stride, sizes, times;
@@ -164,7 +174,8 @@ struct dt_exchange_request {
 dt_status dt_group_exchange(struct dt_group *group, const struct dt_exchange_request *exchange,
                             int64_t deadline_ns, long long ns[],
                             struct dt_failure *failure) DT_MUST_CHECK;
-/* Rates of a large GEMM and a large copy (operations and bytes a second) beside the plan; NAN: not known. */
+/* Rates of a large GEMM and a large copy (operations and bytes a second) beside the
+ * plan; NAN: not known. */
 dt_status dt_group_peak(struct dt_group *group, int64_t deadline_ns, double *flop_rate,
                         double *copy_rate, struct dt_failure *failure) DT_MUST_CHECK;
 /* *answer: the answer `traced` as JSON text, owned by the caller. */
@@ -174,31 +185,37 @@ dt_status dt_group_trace(struct dt_group *group, int handle, int steps, int64_t 
 dt_status dt_group_write(struct dt_group *group, int handle, const char *path, int64_t deadline_ns,
                          struct dt_failure *failure) DT_MUST_CHECK;
 
-/* Any other request to a group of one replica; answer_op is the "op" expected ("failed" becomes a failure). *answer is a new reference. */
+/* Any other request to a group of one replica; answer_op is the "op" expected ("failed" becomes a
+ * failure). *answer is a new reference. */
 dt_status dt_group_call(struct dt_group *group, const json_t *request, const char *answer_op,
                         int64_t deadline_ns, json_t **answer,
                         struct dt_failure *failure) DT_MUST_CHECK;
 
-/* Sends quit, or closes the worker's standard input, and waits for its end; describes it ("exited with 0", "killed by
- * signal 9 (SIGKILL)"). False when it still runs after patience_ns. Only dt_group_stop may follow. */
+/* Sends quit, or closes the worker's standard input, and waits for its end; describes it ("exited
+ * with 0", "killed by signal 9 (SIGKILL)"). False when it still runs after patience_ns. Only
+ * dt_group_stop may follow. */
 bool dt_group_end(struct dt_group *group, bool say_quit, int64_t patience_ns, char how[],
                   size_t room);
 
-/* quit, then TERM, then KILL: at most grace_ns in all; every rank is gone and the session directories removed when it returns.
- * NULL is fine. */
+/* quit, then TERM, then KILL: at most grace_ns in all; every rank is gone and the session
+ * directories removed when it returns. NULL is fine. */
 void dt_group_stop(struct dt_group *group, int64_t grace_ns);
 
-/* Set by the signal handler of the program (0, SIGINT, SIGTERM): the calls above then return DT_EINTR soon. */
+/* Set by the signal handler of the program (0, SIGINT, SIGTERM): the calls above then
+ * return DT_EINTR soon. */
 extern volatile int dt_group_interrupted;
 
-/* For the display of a running program, where set. The functions must be fast, since steps may be measured meanwhile. */
+/* For the display of a running program, where set. The functions must be fast, since steps may
+ * be measured meanwhile. */
 struct dt_group_watch {
-    /* Before the calls above wait, after a signal, and about once a second while they wait. phase: "loading", "verifying",
-     * "warming up", "measuring"; said: text of the worker's last heartbeat, "": none. */
+    /* Before the calls above wait, after a signal, and about once a second while they wait. phase:
+     * "loading", "verifying", "warming up", "measuring"; said: text of the worker's last
+     * heartbeat, "": none. */
     void (*tick)(void *context, const char *phase, const char *said);
     /* A worker's standard error, as it arrives. */
     void (*output)(void *context, const char *bytes, size_t size);
-    /* A sentence of a private program, whose record has a shorter one: for a terminal, and no file. */
+    /* A sentence of a private program, whose record has a shorter one: for a
+     * terminal, and no file. */
     void (*confide)(void *context, const char *sentence);
     void *context;
 };
@@ -209,7 +226,8 @@ struct dt_output {
     struct dt_text out, messages; /* standard output and error, owned */
     char how[80];                 /* how it failed: "exited with 1"; "": it exited with 0 */
 };
-/* Runs it to its end, or until deadline_ns (dt_clock_machine_ns), and kills its remaining processes. argv is NULL-ended. The only errors are DT_EINTR and those of this process. */
+/* Runs it to its end, or until deadline_ns (dt_clock_machine_ns), and kills its remaining
+ * processes. argv is NULL-ended. The only errors are DT_EINTR and those of this process. */
 dt_status dt_output_read(const char *path, char *const argv[], int64_t deadline_ns,
                          struct dt_output *output) DT_MUST_CHECK;
 void dt_output_fini(struct dt_output *output);

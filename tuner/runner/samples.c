@@ -191,7 +191,8 @@ static int64_t sum_of(int64_t a, int64_t b)
     return !__builtin_add_overflow(a, b, &sum) ? sum : b > 0 ? INT64_MAX : INT64_MIN;
 }
 
-/* Each field by its kind. Rows of a list have the same names, since both records come from one worker. */
+/* Each field by its kind. Rows of a list have the same names, since both records
+ * come from one worker. */
 static void record_add(const struct dt_record *record, void *sum, const void *more)
 {
     for (int i = 0; i < record->field_count; i++) {
@@ -519,7 +520,8 @@ dt_status dt_run_add(struct dt_run *sum, struct dt_run *more, bool measured)
 
 /* ---- the runs of several replicas */
 
-/* Starts, and of each the steps, that all parts have; a run without starts is one start. *counts: owned. */
+/* Starts, and of each the steps, that all parts have; a run without starts is one
+ * start. *counts: owned. */
 static dt_status common_starts(const struct dt_run parts[], int n, int **counts, int *starts)
 {
     int *common = NULL;
@@ -560,7 +562,8 @@ static void columns_copy(const struct columns *columns, const void *from, void *
     }
 }
 
-/* Times by the host beside those by the device say what `ns` is of, and starts what its rows are: of all parts or of none. */
+/* Times by the host beside those by the device say what `ns` is of, and starts what its rows are:
+ * of all parts or of none. */
 static dt_status parts_check(const struct dt_run parts[], int n)
 {
     for (int i = 1; i < n; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* samples - what a worker reports of a plan's steps: one struct from its answers to statistics, log and print
+/* samples - what a worker reports of a plan's steps: one struct from its answers to
+ * statistics, log and print
  *
  * A run is the answer to one request, or the sum of several:
  *
@@ -83,22 +84,25 @@ dt_status dt_device_bytes_join(struct dt_device_bytes *bytes,
                                const struct dt_device_bytes *more) DT_MUST_CHECK;
 void dt_device_bytes_fini(struct dt_device_bytes *bytes);
 
-/* remarks may be NULL: none. Warning i is "2 of 13 runs failed and were repeated"; the note says where a number was read. */
+/* remarks may be NULL: none. Warning i is "2 of 13 runs failed and were repeated"; the note says
+ * where a number was read. */
 int dt_remarks_count(const struct dt_remarks *remarks);
 void dt_remarks_text(const struct dt_remarks *remarks, int i, struct dt_text *out);
 const char *dt_remarks_note(const struct dt_remarks *remarks);
-/* Adds the counts of equal words. *sum: owned, NULL before the first; *more is freed, and NULL then. */
+/* Adds the counts of equal words. *sum: owned, NULL before the first; *more is
+ * freed, and NULL then. */
 void dt_remarks_add(struct dt_remarks **sum, struct dt_remarks **more);
 
 struct dt_run {
     int steps, ranks;
-    /* Each [steps * ranks], owned. The others are NULL when the worker gives none, and their values 0 where a part of a sum
-     * has none. */
+    /* Each [steps * ranks], owned. The others are NULL when the worker gives none, and their values
+     * 0 where a part of a sum has none. */
     long long *ns;
     long long *device_ns; /* by the devices' own clocks */
     long long *host_ns;   /* by the ranks' clocks, where ns are the devices' times */
     double *clock; /* rates in the worker's own unit; NAN where a part has none; NULL: none */
-    /* where each step is of a run of a program: how many steps each of them has, owned; NULL: one */
+    /* where each step is of a run of a program: how many steps each of them
+     * has, owned; NULL: one */
     int *starts;
     int start_count;
     struct dt_remarks *remarks; /* owned; NULL: none */
@@ -106,8 +110,8 @@ struct dt_run {
     /* From the measured requests alone: */
     struct dt_phase_sums *phases;        /* owned; NULL: none */
     struct dt_rank_telemetry *telemetry; /* [ranks], owned; NULL: none */
-    /* In a sum: steps before the first measured request, the steps of each, and of those up to the last with telemetry the
-     * reasons for lowered clocks, of all ranks. */
+    /* In a sum: steps before the first measured request, the steps of each, and of those up to the
+     * last with telemetry the reasons for lowered clocks, of all ranks. */
     int warm_up_steps;
     int *requests; /* [request_count], owned */
     int request_count;
@@ -115,13 +119,13 @@ struct dt_run {
     int reason_count;
     int phase_steps; /* steps of the longest request that has phases */
 };
-/* Appends a run of as many ranks, which may lose its remarks, phases and telemetry. measured: it counts as one measured request. Sums
- * saturate, since a worker may report any number; means of telemetry are weighted by their readings; figures of phases stay
- * those of the longest run. */
+/* Appends a run of as many ranks, which may lose its remarks, phases and telemetry. measured: it
+ * counts as one measured request. Sums saturate, since a worker may report any number; means of
+ * telemetry are weighted by their readings; figures of phases stay those of the longest run. */
 dt_status dt_run_add(struct dt_run *sum, struct dt_run *more, bool measured) DT_MUST_CHECK;
-/* The run of n replicas, whose ranks follow each other: of starts as many, and of each as many steps, as every replica has; phases
- * are those of the slowest. The parts may lose what they own. DT_FAILED with "host_ns is not of all replicas": their answers do not fit
- * together. */
+/* The run of n replicas, whose ranks follow each other: of starts as many, and of each as many
+ * steps, as every replica has; phases are those of the slowest. The parts may lose what they own.
+ * DT_FAILED with "host_ns is not of all replicas": their answers do not fit together. */
 dt_status dt_run_join(struct dt_run parts[], int n, struct dt_run *joined) DT_MUST_CHECK;
 void dt_run_fini(struct dt_run *run);
 

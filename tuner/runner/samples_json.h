@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* samples_json - runs and their parts as JSON
  *
- * The answers of workers and the records of journals name the parts of a run alike (docs/protocol.md, docs/json.md) and are read
- * here with the same limits: neither is trusted. Unknown fields are dropped. Writing gives new references, NULL for what is not
- * known. To add a field, add a row to samples.def.
+ * The answers of workers and the records of journals name the parts of a run alike
+ * (docs/protocol.md, docs/json.md) and are read here with the same limits: neither is trusted.
+ * Unknown fields are dropped. Writing gives new references, NULL for what is not known. To add a
+ * field, add a row to samples.def.
  */
 #ifndef DT_TUNER_RUNNER_SAMPLES_JSON_H
 #define DT_TUNER_RUNNER_SAMPLES_JSON_H
@@ -23,13 +24,15 @@ struct dt_run_form {
     bool starts;           /* each step is of a start */
     bool gaps;             /* null stands for a step without clocks */
 };
-/* Reads `ns` (1 ns to a day), and `clock` (above 0), `device_ns`, `host_ns` (0 to 2^53), `starts` (which add up to the steps),
- * `telemetry`, `phases` and the remarks where they are there and not null. *run is empty, to be freed also after a failure.
- * DT_FAILED: *fault tells what is malformed, and the caller writes the sentence. Fields of phases that have another shape are left
- * out. */
+/* Reads `ns` (1 ns to a day), and `clock` (above 0), `device_ns`, `host_ns` (0 to 2^53), `starts`
+ * (which add up to the steps), `telemetry`, `phases` and the remarks where they are there and not
+ * null. *run is empty, to be freed also after a failure.
+ * DT_FAILED: *fault tells what is malformed, and the caller writes the sentence. Fields of phases
+ * that have another shape are left out. */
 dt_status dt_run_read(const json_t *object, const struct dt_run_form *form, struct dt_run *run,
                       struct dt_run_fault *fault) DT_MUST_CHECK;
-/* The rows of steps x ranks times from least on; false: they are malformed. NULL in *ns: memory is short. */
+/* The rows of steps x ranks times from least on; false: they are malformed. NULL in
+ * *ns: memory is short. */
 bool dt_times_read(const json_t *rows, size_t steps, size_t ranks, int64_t least, long long **ns,
                    struct dt_run_fault *fault);
 json_t *dt_times_json(const long long *ns, int steps, int ranks);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Descendants are found through /proc (proc.h), walked from the supervisor down; an orphan becomes a child of the
- * supervisor, so a loop until no child is left misses none. */
+/* Descendants are found through /proc (proc.h), walked from the supervisor down; an orphan becomes
+ * a child of the supervisor, so a loop until no child is left misses none. */
 #include "tuner/runner/supervisor.h"
 
 #include "base/array.h"
@@ -73,7 +73,8 @@ static void signal_all(struct ward *ward, int number)
     dt_proc_below(getpid(), knock_at, &(struct knock){ward, number});
 }
 
-/* When several ended, a signal counts first, then an exit code: a rank that loses another one exits with a code. */
+/* When several ended, a signal counts first, then an exit code: a rank that loses another
+ * one exits with a code. */
 static int status_gravity(int wait_status)
 {
     return WIFSIGNALED(wait_status) ? 2 : wait_status != 0;
@@ -118,7 +119,8 @@ static bool ward_reap(struct ward *ward)
     }
 }
 
-/* A request is the grace in nanoseconds, or NOTE; the end of the pipe is a request without grace. */
+/* A request is the grace in nanoseconds, or NOTE; the end of the pipe is a
+ * request without grace. */
 static void listen_to(struct ward *ward)
 {
     int64_t request = 0;
@@ -196,7 +198,8 @@ static void run_program(const char *path, char *const argv[], char *const envp[]
 /* Weak: a C library may lack it (glibc before 2.34, musl). */
 extern int close_range(unsigned first, unsigned last, int flags) __attribute__((weak));
 
-/* Closes the descriptors first to last, both included; one by one where the kernel has no close_range (before 5.9). */
+/* Closes the descriptors first to last, both included; one by one where the kernel has no
+ * close_range (before 5.9). */
 static void close_from_to(unsigned first, unsigned last)
 {
     if (first > last || (close_range != NULL && close_range(first, last, 0) == 0))
@@ -211,7 +214,8 @@ static void close_from_to(unsigned first, unsigned last)
         closedir(open_ones);
 }
 
-/* Keeps the three standard descriptors and these, and closes all others, so that no pipe of another group stays open here. */
+/* Keeps the three standard descriptors and these, and closes all others, so that no pipe of another
+ * group stays open here. */
 static void close_others(int keep[], size_t n)
 {
     unsigned first = 3;

@@ -33,7 +33,7 @@ static int *slot_of(const struct dt_session *session, const struct dt_point *poi
     return &tried->slots[at];
 }
 
-/* Of several attempts the last one counts that was not interrupted. */
+/* Enters a trial: of several attempts the last one counts that was not interrupted. */
 static void tried_enter(struct dt_session *session, int i)
 {
     int *slot = slot_of(session, &session->trials[i].point);
@@ -73,7 +73,7 @@ const struct dt_result *dt_session_leader(const struct dt_session *session)
     return session->tried.leader > 0 ? &session->trials[session->tried.leader - 1] : NULL;
 }
 
-/* Of the trials that count: the best one was made again, and is slower. */
+/* Finds the leader among the trials that count: the best one was made again, and is slower. */
 static void find_leader(struct dt_session *session)
 {
     session->tried.leader = 0;
@@ -214,7 +214,7 @@ static dt_status apply_searched(struct dt_session *session, struct dt_log_record
     return DT_OK;
 }
 
-/* What a shoot-out found waits for its final comparison. */
+/* Keeps a shoot-out's findings for its final comparison. */
 static void shootout_set(struct dt_session *session, const struct dt_compared *compared)
 {
     struct dt_session_finals *next = &session->next;
@@ -252,8 +252,8 @@ static double ratio_over(const struct dt_target *target, const struct dt_session
     return NAN;
 }
 
-/* The earlier comparison's best plan is the faster one, by the ratios of both to a plan of both: ratios to
- * the first entrant tell nothing where that is another plan. */
+/* The earlier comparison's best plan is the faster one, by the ratios of both to a plan of both:
+ * ratios to the first entrant tell nothing where that is another plan. */
 static bool earlier_faster(const struct dt_target *target, const struct dt_session_finals *earlier,
                            const struct dt_session_finals *later)
 {
@@ -274,8 +274,9 @@ static bool has_twin(const struct dt_session_finals *finals)
     return false;
 }
 
-/* Of two final comparisons the later one counts, unless the earlier one found a faster plan and the later one none, or one that is
- * slower than it; or the earlier one lacks a twin, which the later one has. */
+/* Whether the earlier of two final comparisons counts: the later one does, unless the earlier one
+ * found a faster plan and the later one none, or one that is slower than it; or the earlier one
+ * lacks a twin, which the later one has. */
 static bool earlier_stays(const struct dt_target *target, const struct dt_session_finals *earlier,
                           const struct dt_session_finals *later)
 {
@@ -290,7 +291,8 @@ static bool earlier_stays(const struct dt_target *target, const struct dt_sessio
            (later->verdict != DT_VERDICT_FASTER || earlier_faster(target, earlier, later));
 }
 
-/* The shoot-out that is not followed by a comparison yet belongs to this one: it has its winner, or there was none. */
+/* The shoot-out that is not followed by a comparison yet belongs to this one: it has its
+ * winner, or there was none. */
 static bool shootout_fits(const struct dt_session *session, const struct dt_compared *compared)
 {
     const struct dt_session_finals *next = &session->next;
@@ -312,9 +314,9 @@ static void finals_settle(struct dt_session *session)
     session->verdict = session->finals.verdict;
 }
 
-/* A comparison that goes on with one of a resumed session has its sets, too. One after a first entrant that cannot run is the same
- * comparison without it. Both replace what was there; any other one is another comparison. The one whose first entrant fell decides
- * nothing. */
+/* A comparison that goes on with one of a resumed session has its sets, too. One after a first
+ * entrant that cannot run is the same comparison without it. Both replace what was there; any other
+ * one is another comparison. The one whose first entrant fell decides nothing. */
 static void final_set(struct dt_session *session, struct dt_compared *compared)
 {
     struct dt_session_finals *finals = &session->finals, replaced = *finals;

@@ -16,7 +16,7 @@ struct errors {
 };
 
 /* Errors of the plans of several ranks. False when one of them is right, or has no error. */
-static bool collect(const struct dt_session *session, struct errors *errors)
+static bool collect_errors(const struct dt_session *session, struct errors *errors)
 {
     *errors = (struct errors){.least = INFINITY};
     for (int i = 0; i < session->count; i++) {
@@ -39,7 +39,7 @@ static bool collect(const struct dt_session *session, struct errors *errors)
 }
 
 /* The least number of one digit above the error. */
-static double accepting(double error)
+static double accepting_tolerance(double error)
 {
     double unit = pow(10, floor(log10(error)));
     return (floor(error / unit) + 1) * unit;
@@ -48,7 +48,7 @@ static double accepting(double error)
 static void add_errors(const struct dt_session *session, const struct errors *errors,
                        struct dt_text *out)
 {
-    double most = accepting(errors->most);
+    double most = accepting_tolerance(errors->most);
     dt_text_add(out,
                 "all %d plans of several ranks differ from the 1-rank plan by about the same, "
                 "%.2g: the reference or the data type may be at fault",
@@ -57,7 +57,8 @@ static void add_errors(const struct dt_session *session, const struct errors *er
         dt_text_add(out, "; --max-error %.2g accepts them", most);
 }
 
-/* Bytes of what went wrong in a cause, without the run's number and the output's end: "the command exited with 2". */
+/* Bytes of what went wrong in a cause, without the run's number and the output's end: "the
+ * command exited with 2". */
 static size_t clause_of(const char **cause)
 {
     int run = 0, number;
@@ -75,9 +76,9 @@ static bool failed_alike(const struct dt_result *a, const struct dt_result *b)
             (size == clause_of(&other) && strncmp(one, other, size) == 0));
 }
 
-/* At least two plans beside the default and the documented plan were tried, and all of them failed in the
- * same way: the first of them. NULL: not so. A plan that does not fit into memory, or breaks a limit, is
- * no mistake. */
+/* At least two plans beside the default and the documented plan were tried, and all of them failed
+ * in the same way: the first of them. NULL: not so. A plan that does not fit into memory, or breaks
+ * a limit, is no mistake. */
 static const struct dt_result *others_failed(const struct dt_session *session, int *count)
 {
     const struct dt_result *first = NULL;
@@ -98,7 +99,7 @@ static const struct dt_result *others_failed(const struct dt_session *session, i
     return *count > 1 ? first : NULL;
 }
 
-static bool compares(const struct dt_session *session, int batch)
+static bool compares_batch(const struct dt_session *session, int batch)
 {
     for (int i = 0; i < session->finals.entrant_count; i++)
         if (session->finals.entrants[i].result.samples.n > 0 &&
@@ -109,16 +110,16 @@ static bool compares(const struct dt_session *session, int batch)
 }
 
 /* The failed reference of a plan of the final comparison; NULL: there is none. */
-static const struct dt_unverified *missing(const struct dt_session *session)
+static const struct dt_unverified *missing_reference(const struct dt_session *session)
 {
     for (int i = 0; i < session->unverified_count; i++)
-        if (compares(session, session->unverified[i].batch))
+        if (compares_batch(session, session->unverified[i].batch))
             return &session->unverified[i];
     return NULL;
 }
 
 /* A plan was tried that a session need not try, or there is none, or the search ended by itself. */
-static bool searched(const struct dt_session *session)
+static bool was_searched(const struct dt_session *session)
 {
     int failed, tried = dt_session_tried_count(session, &failed);
     bool any =
@@ -139,7 +140,7 @@ static void add_not_searched(const struct dt_session *session, struct dt_text *o
 }
 
 /* Too few sets are left of those that were made, as others were busy in some. */
-static bool disturbed(const struct dt_session *session)
+static bool was_disturbed(const struct dt_session *session)
 {
     const struct dt_sets *sets = &session->finals.sets;
     int quiet = dt_sets_quiet(sets);
@@ -167,9 +168,9 @@ static void add_disturbed(const struct dt_session *session, struct dt_text *out)
                 sets->count - dt_sets_quiet(sets), sets->count, DT_SETS_LEAST);
 }
 
-/* How many times as long the first entrant took in one set as in another, where no load was seen; 1 where the best plan was faster
- * in each of them. */
-static double levels(const struct dt_session *session)
+/* How many times as long the first entrant took in one set as in another, where no load was seen; 1
+ * where the best plan was faster in each of them. */
+static double level_spread(const struct dt_session *session)
 {
     const struct dt_session_finals *finals = &session->finals;
     const struct dt_entrant *first = &finals->entrants[0];
@@ -190,10 +191,10 @@ static double levels(const struct dt_session *session)
 void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
 {
     struct errors errors;
-    const struct dt_unverified *reference = missing(session);
+    const struct dt_unverified *reference = missing_reference(session);
     int failed;
     const struct dt_result *failure = others_failed(session, &failed);
-    if (collect(session, &errors))
+    if (collect_errors(session, &errors))
         add_errors(session, &errors, out);
     else if (failure != NULL)
         dt_text_add(
@@ -203,16 +204,16 @@ void dt_session_doubt(const struct dt_session *session, struct dt_text *out)
     else if (reference != NULL)
         dt_text_add(out, "the plans were not verified, as their reference failed: %s",
                     reference->cause);
-    else if (disturbed(session))
+    else if (was_disturbed(session))
         add_disturbed(session, out);
-    else if (!searched(session))
+    else if (!was_searched(session))
         add_not_searched(session, out);
-    else if (levels(session) > UNSEEN_LEVELS)
+    else if (level_spread(session) > UNSEEN_LEVELS)
         dt_text_add(out,
                     "one and the same plan took %.1f times as long in one set of the final "
                     "comparison as in another, as something that cannot be seen here changes its "
                     "time",
-                    levels(session));
+                    level_spread(session));
     else
         dt_verdict_unresolved(session, out);
 }
@@ -250,18 +251,20 @@ bool dt_doubts_failed(const struct dt_session *session)
     const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
     return (fallback != NULL && fallback->samples.n == 0 &&
             fallback->outcome != DT_TRIAL_INTERRUPTED && fallback->outcome != DT_TRIAL_HUNG) ||
-           collect(session, &errors) || others_failed(session, &others) != NULL;
+           collect_errors(session, &errors) || others_failed(session, &others) != NULL;
 }
 
 bool dt_doubts_lack_time(const struct dt_session *session, double elapsed_seconds)
 {
     const struct dt_sets *sets = &session->finals.sets;
-    /* a further set would have fitted into the budget: something else than time ended the comparison */
+    /* a further set would have fitted into the budget: something else than time
+     * ended the comparison */
     bool left =
         sets->count > 0 && (int64_t)(elapsed_seconds * 1e9) + 2 * sets->set_ns < session->budget_ns;
-    if (dt_doubts_failed(session) || missing(session) != NULL || disturbed(session) || left)
+    if (dt_doubts_failed(session) || missing_reference(session) != NULL || was_disturbed(session) ||
+        left)
         return false;
-    return !dt_session_enough(session) || !searched(session) ||
+    return !dt_session_enough(session) || !was_searched(session) ||
            isnan(dt_session_resolution(session));
 }
 
@@ -280,7 +283,7 @@ void dt_need_text(const struct dt_session *session, double seconds, const char *
 void dt_session_need(const struct dt_session *session, const char *before, struct dt_text *out)
 {
     dt_need_text(session, (double)session->closing.need_ns * 1e-9, before, out);
-    if (session->closing.need_ns > 0 && disturbed(session))
+    if (session->closing.need_ns > 0 && was_disturbed(session))
         dt_text_add(out, ", beside no other programs");
 }
 

@@ -19,12 +19,13 @@
 /* between the sets of a final comparison (tuner/measure/compare/compare.c) */
 #define GAPS_SECONDS  180
 #define LEAST_SECONDS 1e-3 /* least duration of a trial: a few requests */
-#define LONG_START    0.01 /* of the time, and */
+#define LONG_START    0.01 /* share of the time, and */
 #define LONG_SECONDS  10   /* from there on starts are planned */
 #define GROUPS_MOST   1024
 #define PLANS_MOST    100000
 
-/* The final comparison must have the time for its eight rounds, the search at least a third of its share. */
+/* The final comparison must have the time for its eight rounds, the search at least
+ * a third of its share. */
 static void leave_time_for_finals(struct dt_tuning *tuning)
 {
     int64_t all = tuning->clock.deadline_ns - tuning->clock.began_ns;
@@ -75,8 +76,8 @@ static double count_groups(const struct dt_tuning *tuning)
     return n;
 }
 
-/* Loads that a trial brings while groups replace each other: few where every plan is tried, as order is free then, more in a
- * search that learns (docs/search.md). */
+/* Loads that a trial brings while groups replace each other: few where every plan is tried, as
+ * order is free then, more in a search that learns (docs/search.md). */
 static double loads_of_trial(const struct dt_tuning *tuning, const struct room *room)
 {
     const struct dt_space *space = tuning->target->space;
@@ -91,8 +92,8 @@ double dt_session_trial_seconds(double step)
     return fmax(TRIAL_STEPS * step, LEAST_SECONDS);
 }
 
-/* Estimated from the trials so far: their steps and their overhead. Groups are loaded once while all can stay, else again and
- * again. */
+/* Estimated from the trials so far: their steps and their overhead. Groups are loaded once while
+ * all can stay, else again and again. */
 static struct room room_for_trials(const struct dt_tuning *tuning)
 {
     const struct dt_rig *rig = &tuning->rig;
@@ -123,9 +124,9 @@ static struct room room_for_trials(const struct dt_tuning *tuning)
     return room;
 }
 
-/* Converts a result for the search: breaking the limit of latency is a failure; the cost includes the start of a group
- * for the first plan of a class. */
-static struct dt_trial told(const struct dt_session *session, const struct dt_result *result)
+/* Converts a result for the search: breaking the limit of latency is a failure; the cost includes
+ * the start of a group for the first plan of a class. */
+static struct dt_trial trial_told(const struct dt_session *session, const struct dt_result *result)
 {
     struct dt_trial trial = dt_result_trial(result, session->target);
     trial.cost -= result->reference_seconds;
@@ -145,8 +146,8 @@ static void copy_words(void (*say)(const struct dt_search *, struct dt_text *),
     snprintf(text, room, "%s", dt_text_at(&words));
 }
 
-/* Seconds of the whole session: the time so far, the trials that fit (*every: of all plans), the shoot-out and the final
- * comparison. */
+/* Seconds of the whole session: the time so far, the trials that fit (*every: of all plans), the
+ * shoot-out and the final comparison. */
 static double seconds_of_session(const struct dt_tuning *tuning, const struct room *room,
                                  bool *every)
 {
@@ -164,7 +165,8 @@ static double seconds_of_session(const struct dt_tuning *tuning, const struct ro
     return fmin(all, all - left + finals + gaps);
 }
 
-/* Notes the search, the number of trials that fit, and when the answer is there, if the budget is not too short for a decided one. */
+/* Notes the search, the number of trials that fit, and when the answer is there, if the budget is
+ * not too short for a decided one. */
 static void note_search(struct dt_tuning *tuning, const struct room *room)
 {
     dt_auto_text text = {0};
@@ -259,7 +261,7 @@ static dt_status open_search(struct dt_tuning *tuning)
     struct dt_search_opts opts = search_opts(tuning, &room);
     DT_TRY(new_search(tuning, &opts, &search->running));
     for (int i = 0; i < tuning->session->count; i++) {
-        struct dt_trial trial = told(tuning->session, &tuning->session->trials[i]);
+        struct dt_trial trial = trial_told(tuning->session, &tuning->session->trials[i]);
         if (dt_session_counts(tuning->session, i) && !tuning->session->trials[i].undone)
             dt_search_tell(search->running, &trial);
     }
@@ -282,7 +284,7 @@ static dt_status open_search(struct dt_tuning *tuning)
 }
 
 /* The trial of this plan is expected to end in time. */
-static bool fits(const struct dt_tuning *tuning, const struct dt_point *point, int64_t end_ns)
+static bool point_fits(const struct dt_tuning *tuning, const struct dt_point *point, int64_t end_ns)
 {
     struct room room = room_for_trials(tuning);
     bool loaded = dt_rig_is_loaded(&tuning->rig, point);
@@ -291,38 +293,38 @@ static bool fits(const struct dt_tuning *tuning, const struct dt_point *point, i
 }
 
 /* Visits the incumbent when it is due; the search is told what plans that were tried again did. */
-static dt_status visit(struct dt_tuning *tuning)
+static dt_status visit_next(struct dt_tuning *tuning)
 {
     int count = tuning->session->count;
     dt_status status = dt_visits_make(tuning);
     for (int i = count; i < tuning->session->count; i++) {
-        struct dt_trial trial = told(tuning->session, &tuning->session->trials[i]);
+        struct dt_trial trial = trial_told(tuning->session, &tuning->session->trials[i]);
         if (dt_session_counts(tuning->session, i))
             dt_search_tell(tuning->search.running, &trial);
     }
     return status;
 }
 
-/* Trials until the end of the time for them. whole: only those that are expected to end until then. DT_DONE: no plan is left, or
- * none is worth a trial. */
-static dt_status run(struct dt_tuning *tuning, bool whole)
+/* Trials until the end of the time for them. whole: only those that are expected to end until then.
+ * DT_DONE: no plan is left, or none is worth a trial. */
+static dt_status run_search(struct dt_tuning *tuning, bool whole)
 {
     struct dt_tuning_search *search = &tuning->search;
     int64_t end = tuning->clock.search_deadline_ns;
     while (dt_clock_ns() < end) {
         dt_status status = search->asked ? DT_OK : dt_search_ask(search->running, &search->next);
         search->asked = status == DT_OK;
-        if (status != DT_OK || (whole && !fits(tuning, &search->next, end)))
+        if (status != DT_OK || (whole && !point_fits(tuning, &search->next, end)))
             return status;
         DT_TRY(dt_trials_try(tuning, &search->next, true, TRIAL_SHARE));
         struct dt_trial trial =
-            told(tuning->session, &tuning->session->trials[tuning->session->count - 1]);
+            trial_told(tuning->session, &tuning->session->trials[tuning->session->count - 1]);
         if (trial.outcome == DT_TRIAL_INTERRUPTED && dt_clock_ns() >= end)
             break; /* no information about the plan */
         dt_search_tell(search->running, &trial);
         search->asked = false;
         search->chance = dt_search_chance(search->running);
-        DT_TRY(visit(tuning));
+        DT_TRY(visit_next(tuning));
     }
     return DT_OK;
 }
@@ -366,9 +368,9 @@ dt_status dt_explore(struct dt_tuning *tuning)
         DT_TRY(dt_visits_resume(tuning));
     dt_status status = open_search(tuning);
     if (status == DT_OK)
-        status = run(tuning, tuning->search.planned);
+        status = run_search(tuning, tuning->search.planned);
     if (status == DT_DONE)
-        DT_TRY(visit(tuning));
+        DT_TRY(visit_next(tuning));
     if (status >= 0)
         end_search(tuning, status == DT_DONE);
     if (status == DT_DONE)
@@ -385,7 +387,7 @@ dt_status dt_explore_more(struct dt_tuning *tuning, int64_t until_ns)
     /* NULL: it ended in the session that this one resumes */
     dt_status status = tuning->search.running == NULL ? open_search(tuning) : DT_OK;
     if (status == DT_OK)
-        status = run(tuning, true);
+        status = run_search(tuning, true);
     if (status != DT_DONE)
         return status;
     end_search(tuning, true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The shoot-out chooses the winner, the final comparison judges it on new samples, so that its figure is free of the
- * winner's curse (docs/measuring-appendix.md). */
+/* The shoot-out chooses the winner, the final comparison judges it on new samples, so that its
+ * figure is free of the winner's curse (docs/measuring-appendix.md). */
 #include "tuner/session/session_int.h"
 
 #include "base/clock.h"
@@ -11,10 +11,10 @@
 
 #define SHOOTOUT_SETS       2
 #define STOP_SECONDS        0.6  /* to stop the last groups */
-#define USUAL_START_SECONDS 0.5  /* of a set's processes, while nothing is known */
-#define VISIT_SECONDS       0.02 /* of timed steps */
-#define LEAST_ROUNDS        2    /* of a set */
-#define WARM_STEPS          2    /* of a plan before the first round of a set */
+#define USUAL_START_SECONDS 0.5  /* start of a set's processes, while nothing is known */
+#define VISIT_SECONDS       0.02 /* time of timed steps */
+#define LEAST_ROUNDS        2    /* rounds of a set */
+#define WARM_STEPS          2    /* steps of a plan before the first round of a set */
 #define LOADS               3    /* groups of a set, where plans differ in their groups */
 #define MARGIN              1.3
 #define TWIN_MARGIN         1.05 /* nothing is decided without it */
@@ -37,8 +37,9 @@ static double steps_seconds(double step)
     return (WARM_STEPS + LEAST_ROUNDS * (1 + timed)) * step;
 }
 
-/* The same of a plan that ran. Where a step is a start, its time is the whole run, whatever it printed, and a visit is one run. The
- * first run of a trial is that of its preparation, with the cold step. */
+/* The same of a plan that ran. Where a step is a start, its time is the whole run,
+ * whatever it printed, and a visit is one run. The first run of a trial is that of its
+ * preparation, with the cold step. */
 static double seconds_in_set(const struct dt_session *session, const struct dt_result *trial)
 {
     if (!session->target->image.starts)
@@ -47,7 +48,8 @@ static double seconds_in_set(const struct dt_session *session, const struct dt_r
     return LEAST_ROUNDS * (isfinite(run) && run > 0 ? run : trial->summary.median);
 }
 
-/* `sets` sets of plans whose steps in a set take `steps` seconds: groups are loaded, and plans are prepared, in each. */
+/* `sets` sets of plans whose steps in a set take `steps` seconds: groups are loaded, and plans
+ * are prepared, in each. */
 static double comparison_seconds(const struct dt_tuning *tuning, int sets, int plans, double steps)
 {
     const struct dt_rig *rig = &tuning->rig;
@@ -56,7 +58,7 @@ static double comparison_seconds(const struct dt_tuning *tuning, int sets, int p
     return MARGIN * sets * (loads * load + plans * dt_rig_prepare_seconds(rig) + steps);
 }
 
-/* Of the default in a set. */
+/* Seconds of the default in a set. */
 static double default_seconds(const struct dt_session *session)
 {
     const struct dt_result *known = dt_session_role(session, DT_ENTRANT_DEFAULT);
@@ -136,7 +138,8 @@ static dt_status record_sets(void *context)
     return dt_log_add(keeper->tuning->log, &record);
 }
 
-/* Between the sets of the final comparison the search goes on. The comparison ends when a plan is found that looks far better. */
+/* Between the sets of the final comparison the search goes on. The comparison ends when a plan is
+ * found that looks far better. */
 static dt_status try_plans(void *context, int64_t until_ns)
 {
     const struct keeper *keeper = context;
@@ -145,9 +148,10 @@ static dt_status try_plans(void *context, int64_t until_ns)
     return found && dt_clock_ns() < dt_finals_latest(keeper->tuning) ? DT_DONE : DT_OK;
 }
 
-/* The ceilings of the report's roofline, of GPUs in the time that is left after all else: measuring them takes memory that the
- * plans of a group must find free. On cores the first trial has them (trials.c). Rates of ranks add up, so those of the
- * default's devices give the others'. A failure costs the ceilings only. */
+/* The ceilings of the report's roofline, of GPUs in the time that is left after all else: measuring
+ * them takes memory that the plans of a group must find free. On cores the first trial has them
+ * (trials.c). Rates of ranks add up, so those of the default's devices give the others'. A failure
+ * costs the ceilings only. */
 static void measure_ceilings(struct dt_tuning *tuning, struct dt_compared *compared)
 {
     const struct dt_target *target = tuning->target;
@@ -165,10 +169,10 @@ static void measure_ceilings(struct dt_tuning *tuning, struct dt_compared *compa
     }
 }
 
-/* Runs a comparison and records its measurements, also when a signal ended it; the session then has its entrants. One that the resumed
- * session ended for good is recorded already. */
-static dt_status compare(struct dt_tuning *tuning, const struct dt_compare *given,
-                         struct dt_compared *resumed, struct dt_compared *compared)
+/* Runs a comparison and records its measurements, also when a signal ended it; the session then has
+ * its entrants. One that the resumed session ended for good is recorded already. */
+static dt_status compare_plans(struct dt_tuning *tuning, const struct dt_compare *given,
+                               struct dt_compared *resumed, struct dt_compared *compared)
 {
     struct dt_compare how = *given;
     struct keeper keeper = {tuning, compared};
@@ -198,8 +202,9 @@ static dt_status compare(struct dt_tuning *tuning, const struct dt_compare *give
     return status < 0 ? status : recorded;
 }
 
-/* Runs the shoot-out of the top plans; sets its rounds and ratios. A later one has a third of the time that is left. */
-static dt_status shoot(struct dt_tuning *tuning, struct dt_compared *shootout)
+/* Runs the shoot-out of the top plans; sets its rounds and ratios. A later one has a third of
+ * the time that is left. */
+static dt_status shoot_candidates(struct dt_tuning *tuning, struct dt_compared *shootout)
 {
     int64_t all = tuning->clock.deadline_ns - tuning->clock.began_ns, now = dt_clock_ns();
     int64_t share = tuning->clock.began_ns + (int64_t)(DT_SHOOTOUT_SHARE * (double)all);
@@ -211,10 +216,11 @@ static dt_status shoot(struct dt_tuning *tuning, struct dt_compared *shootout)
                                      (uint64_t)(later ? tuning->finals.tried : 0),
                              .progress = tuning->watch != NULL ? tuning->watch->set : NULL,
                              .context = tuning->watch != NULL ? tuning->watch->context : NULL};
-    return compare(tuning, &how, &tuning->resume.shootout, shootout);
+    return compare_plans(tuning, &how, &tuning->resume.shootout, shootout);
 }
 
-/* The top candidates, or those of the shoot-out that the resumed session began; returns their number. */
+/* The top candidates, or those of the shoot-out that the resumed session began;
+ * returns their number. */
 static int shootout_points(const struct dt_tuning *tuning, struct dt_point points[DT_CANDIDATES])
 {
     const struct dt_compared *resumed = &tuning->resume.shootout;
@@ -227,7 +233,8 @@ static int shootout_points(const struct dt_tuning *tuning, struct dt_point point
     return n;
 }
 
-/* The winner of the shoot-out that was just recorded, or, where the resumed session ended it for good, of that one. */
+/* The winner of the shoot-out that was just recorded, or, where the resumed session ended it
+ * for good, of that one. */
 static void challenger_set(const struct dt_session *session, bool recorded,
                            struct dt_point *challenger)
 {
@@ -237,9 +244,9 @@ static void challenger_set(const struct dt_session *session, bool recorded,
         *challenger = from->winner;
 }
 
-/* Picks one challenger of the default among the top candidates; false when there is none. *challenger: the one where there is no time
- * to choose. */
-static dt_status shootout(struct dt_tuning *tuning, struct dt_point *challenger, bool *found)
+/* Picks one challenger of the default among the top candidates; false when there is none.
+ * *challenger: the one where there is no time to choose. */
+static dt_status run_shootout(struct dt_tuning *tuning, struct dt_point *challenger, bool *found)
 {
     struct dt_point points[DT_CANDIDATES];
     int n = shootout_points(tuning, points);
@@ -258,7 +265,7 @@ static dt_status shootout(struct dt_tuning *tuning, struct dt_point *challenger,
     entrants[0] = (struct dt_entrant){.role = DT_ENTRANT_DEFAULT, .point = *anchor};
     for (int i = 0; i < n; i++)
         entrants[i + 1] = (struct dt_entrant){.role = DT_ENTRANT_CANDIDATE, .point = points[i]};
-    dt_status status = shoot(tuning, &shootout);
+    dt_status status = shoot_candidates(tuning, &shootout);
     if (status == DT_OK)
         challenger_set(tuning->session, shootout.count == 0, challenger);
     for (int i = 0; i < shootout.count; i++)
@@ -282,8 +289,8 @@ static const struct dt_entrant *candidate_of(const struct dt_entrant entrants[],
     return NULL;
 }
 
-static void enter(struct dt_tuning *tuning, enum dt_entrant_role role, const struct dt_point *point,
-                  bool decisive)
+static void enter_plan(struct dt_tuning *tuning, enum dt_entrant_role role,
+                       const struct dt_point *point, bool decisive)
 {
     struct dt_tuning_finals *finals = &tuning->finals;
     for (int i = 0; i < finals->count; i++)
@@ -302,9 +309,9 @@ static bool twin_is_apart(const struct dt_tuning *tuning)
            !dt_rig_same_group(tuning->target, &entrants[0].point, &candidate->point);
 }
 
-/* Adds the twin, a second copy of the first plan, which is the default or the documented one, whose ratios are noise. It shares that plan's
- * processes if the challenger does, and has its own otherwise, so that all differences but the plan itself are the same as the
- * challenger's. */
+/* Adds the twin, a second copy of the first plan, which is the default or the documented one, whose
+ * ratios are noise. It shares that plan's processes if the challenger does, and has its own
+ * otherwise, so that all differences but the plan itself are the same as the challenger's. */
 static void enter_twin(struct dt_tuning *tuning, bool challenged)
 {
     struct dt_tuning_finals *finals = &tuning->finals;
@@ -318,7 +325,8 @@ static void enter_twin(struct dt_tuning *tuning, bool challenged)
                                                             .apart = twin_is_apart(tuning)};
 }
 
-/* The reference plan of the last comparison was excluded: the documented plan takes its place, with a twin, else the next one, without. */
+/* The reference plan of the last comparison was excluded: the documented plan takes its place, with
+ * a twin, else the next one, without. */
 static void enter_others(struct dt_tuning *tuning)
 {
     const struct dt_session_finals *fell = &tuning->session->finals;
@@ -326,11 +334,11 @@ static void enter_others(struct dt_tuning *tuning)
     for (int i = 1; i < fell->entrant_count; i++)
         if (!fell->entrants[i].out &&
             dt_target_documented(tuning->target, &fell->entrants[i].point))
-            enter(tuning, DT_ENTRANT_DOCUMENTED, &documented->point, false);
+            enter_plan(tuning, DT_ENTRANT_DOCUMENTED, &documented->point, false);
     for (int i = 1; i < fell->entrant_count; i++)
         if (!dt_entrant_twin(&fell->entrants[i]))
-            enter(tuning, fell->entrants[i].role, &fell->entrants[i].point,
-                  fell->entrants[i].decisive);
+            enter_plan(tuning, fell->entrants[i].role, &fell->entrants[i].point,
+                       fell->entrants[i].decisive);
     enter_twin(tuning, tuning->finals.count > 1);
 }
 
@@ -342,8 +350,8 @@ static bool has_twin(const struct dt_compared *compared)
     return false;
 }
 
-/* The entrants of the comparison that the resumed session began; false: it began none, or had no time for a twin, without which its sets
- * decide nothing. */
+/* The entrants of the comparison that the resumed session began; false: it began none, or had no
+ * time for a twin, without which its sets decide nothing. */
 static bool enter_resumed(struct dt_tuning *tuning)
 {
     struct dt_tuning_finals *finals = &tuning->finals;
@@ -368,17 +376,17 @@ static void enter_all(struct dt_tuning *tuning, const struct dt_point *challenge
     bool fallback = may_run(session, &target->fallback);
     bool documented = target->documented.known && may_run(session, &target->documented.point);
     if (fallback)
-        enter(tuning, DT_ENTRANT_DEFAULT, &target->fallback, false);
+        enter_plan(tuning, DT_ENTRANT_DEFAULT, &target->fallback, false);
     else if (documented) /* ratios are of the first entrant */
-        enter(tuning, DT_ENTRANT_DOCUMENTED, &target->documented.point, false);
+        enter_plan(tuning, DT_ENTRANT_DOCUMENTED, &target->documented.point, false);
     if (challenger != NULL)
-        enter(tuning, DT_ENTRANT_CANDIDATE, challenger, true);
+        enter_plan(tuning, DT_ENTRANT_CANDIDATE, challenger, true);
     if (documented)
-        enter(tuning, DT_ENTRANT_DOCUMENTED, &target->documented.point, true);
+        enter_plan(tuning, DT_ENTRANT_DOCUMENTED, &target->documented.point, true);
     if (may_run(session, &target->baseline))
-        enter(tuning, DT_ENTRANT_BASELINE, &target->baseline, false);
+        enter_plan(tuning, DT_ENTRANT_BASELINE, &target->baseline, false);
     if (session->has_against && may_run(session, &session->against))
-        enter(tuning, DT_ENTRANT_AGAINST, &session->against, false);
+        enter_plan(tuning, DT_ENTRANT_AGAINST, &session->against, false);
     enter_twin(tuning, challenger != NULL);
 }
 
@@ -434,7 +442,7 @@ static dt_status compare_finally(struct dt_tuning *tuning)
         if (finals->count == 0)
             enter_others(tuning);
         final.count = finals->count;
-        status = compare(tuning, &how, &tuning->resume.final, &final);
+        status = compare_plans(tuning, &how, &tuning->resume.final, &final);
         for (int i = 0; i < final.count; i++)
             dt_entrant_fini(&finals->entrants[i]);
         finals->count = 0;
@@ -448,7 +456,7 @@ dt_status dt_finals_run(struct dt_tuning *tuning, const struct dt_point *found)
     bool challenged = found != NULL;
     tuning->finals.tried = tuning->session->count;
     tuning->finals.later = found != NULL;
-    DT_TRY(shootout(tuning, &challenger, &challenged));
+    DT_TRY(run_shootout(tuning, &challenger, &challenged));
     if (found != NULL && challenged && compared_before(tuning->session, &challenger))
         return DT_OK;
     if (!enter_resumed(tuning))

@@ -6,9 +6,9 @@
  *     const struct dt_session *session = dt_log_session(log);      -- what the records so far say
  *     DT_TRY(dt_log_add(log, &(struct dt_log_record){.kind = DT_LOG_UNDONE, .plan = point}));
  *
- * Records have raw data: times, outcomes, and the compared plans. Figures are computed when a record is applied or read, by the functions
- * that judged it live. To add a fact, add it to the record's struct here, write and read it (record/codec.c), and keep it (apply.c):
- * docs/adding.md.
+ * Records have raw data: times, outcomes, and the compared plans. Figures are computed when a
+ * record is applied or read, by the functions that judged it live. To add a fact, add it to the
+ * record's struct here, write and read it (record/codec.c), and keep it (apply.c): docs/adding.md.
  */
 #ifndef DT_TUNER_SESSION_LOG_H
 #define DT_TUNER_SESSION_LOG_H
@@ -25,7 +25,7 @@ enum dt_log_kind {
 
 /* The record of a session. */
 struct dt_begun {
-    const char *id; /* of the journal */
+    const char *id; /* the journal's */
     const struct dt_target *target;
     struct dt_target *read;            /* where the record was read, the same: owned */
     const struct dt_job *job;          /* written, not read back */
@@ -47,10 +47,11 @@ struct dt_link_speeds {
 };
 
 struct dt_searching {
-    const char *name, *why, *prior; /* as in struct dt_session_search */
+    const char *name, *why, *prior; /* see struct dt_session_search */
     struct dt_point known[DT_KNOWN];
     int known_count;
-    /* its limits: evaluations and time that remain, a rank's memory (0: not known), plans of a group in a row */
+    /* its limits: evaluations and time that remain, a rank's memory (0: not known),
+     * plans of a group in a row */
     int64_t evaluations, left_ns, capacity_bytes;
     int in_a_row;
 };
@@ -66,7 +67,8 @@ struct dt_session_ended {
     enum dt_verdict verdict; /* for readers; written, not read back */
     double importance[DT_AXES_MAX];
     bool weighed;
-    /* as a session of an older program has them at its end, instead of records of their own; not written */
+    /* read from a session of an older program, which has them at its end instead of records of
+     * their own; not written */
     struct dt_unverified unverified[DT_RIG_REFERENCES];
     int unverified_count;
 };
@@ -83,7 +85,7 @@ struct dt_run_step {
 /* Texts are borrowed: of a record that was read they belong to its JSON. */
 struct dt_log_record {
     enum dt_log_kind kind;
-    /* of a run's trial: DT_ENTRANT_PLAN or DT_ENTRANT_BASELINE; else DT_ENTRANT_ROLES */
+    /* role of a run's trial: DT_ENTRANT_PLAN or DT_ENTRANT_BASELINE; else DT_ENTRANT_ROLES */
     enum dt_entrant_role role;
     union {
         struct dt_begun begun;
@@ -100,25 +102,28 @@ struct dt_log_record {
     };
 };
 
-/* As in journals. */
+/* The name in journals. */
 const char *dt_log_kind_text(enum dt_log_kind kind);
 enum dt_log_kind dt_log_kind_of(const char *text); /* DT_LOG_KINDS: of none of these */
 
 /* Frees what the record owns; twice is fine. */
 void dt_log_record_fini(struct dt_log_record *record);
 
-/* Reads the reader's current record and judges its samples; dt_log_record_fini frees it, also after an error. target: of its session or run,
- * NULL before its first record; clocks: of ranks, before it. `what` is for errors. */
+/* Reads the reader's current record and judges its samples; dt_log_record_fini frees it, also after
+ * an error. target: of its session or run, NULL before its first record; clocks: of ranks, before
+ * it. `what` is for errors. */
 dt_status dt_log_decode(const struct dt_journal_reader *reader, const char *what,
                         const struct dt_target *target, const struct dt_clocks *clocks,
                         struct dt_log_record *record) DT_MUST_CHECK;
 
-/* Copies a record of a measurement or a comparison, by writing and reading it; the copy owns what it has. DT_ENOMEM. */
+/* Copies a record of a measurement or a comparison, by writing and reading it; the copy owns
+ * what it has. DT_ENOMEM. */
 dt_status dt_log_copy(const struct dt_log_record *record, const struct dt_target *target,
                       const struct dt_clocks *clocks, struct dt_log_record *copy) DT_MUST_CHECK;
 
-/* Changes the session by what the record says. It takes the result of a trial, and the entrants of a comparison. A record of a kind that
- * log.def does not have changes nothing. Pure: no clock, no rig, no JSON. DT_ENOMEM. */
+/* Changes the session by what the record says. It takes the result of a trial, and the entrants of
+ * a comparison. A record of a kind that log.def does not have changes nothing. Pure: no clock, no
+ * rig, no JSON. DT_ENOMEM. */
 dt_status dt_session_apply(struct dt_session *session, struct dt_log_record *record) DT_MUST_CHECK;
 void dt_session_fini(struct dt_session *session);
 
@@ -131,10 +136,12 @@ const struct dt_session *dt_log_session(const struct dt_log *log); /* borrowed *
 
 /* From now on records are written to the journal, which the log owns. */
 void dt_log_attach(struct dt_log *log, struct dt_journal *journal);
-/* Writes the record, and applies it, which takes what the record owns. It is applied also where it could not be written: what was
- * measured is known. DT_EIO, DT_ENOMEM: the first error of the two. */
+/* Writes the record, and applies it, which takes what the record owns. It is applied
+ * also where it could not be written: what was measured is known. DT_EIO, DT_ENOMEM: the
+ * first error of the two. */
 dt_status dt_log_add(struct dt_log *log, struct dt_log_record *record) DT_MUST_CHECK;
-/* Reads the reader's current record and applies it. DT_ECORRUPT: one of a session, before the session's own. */
+/* Reads the reader's current record and applies it. DT_ECORRUPT: one of a session,
+ * before the session's own. */
 dt_status dt_log_read(struct dt_log *log, const struct dt_journal_reader *reader,
                       const char *what) DT_MUST_CHECK;
 /* After the last record that was read: judges a session that did not come to its end. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is expected of plans before a session searches: recorded tables and journals of other machines, or predictions. */
+/* Expectations of plans before a session searches: recorded tables and journals of other
+ * machines, or predictions. */
 #include "tuner/session/tuning.h"
 
 #include "db/engines/engines.h"
@@ -143,7 +144,7 @@ static int value_at(const struct dt_space *space, const struct dt_point *point, 
     return 1;
 }
 
-/* What the point's words do to memory. */
+/* The settings of memory that the point's words stand for. */
 static unsigned settings_at(const struct dt_belief *belief, const struct dt_point *point)
 {
     const struct dt_engine_ways *ways = &belief->engine.ways;
@@ -173,7 +174,7 @@ static struct expected expect_engine(const struct dt_belief *belief, const struc
     return (struct expected){.seconds = p.step * dt_target_batch(target, point), .lacks = !fits};
 }
 
-static struct expected expect(const struct dt_belief *belief, const struct dt_point *point)
+static struct expected expect_point(const struct dt_belief *belief, const struct dt_point *point)
 {
     return belief->engine.job.card != NULL ? expect_engine(belief, point)
                                            : expect_network(belief, point);
@@ -191,29 +192,30 @@ static double objective_value(const struct dt_belief *belief, const struct dt_po
 static double predicted_value(const void *context, const struct dt_point *point)
 {
     const struct dt_belief *belief = context;
-    return objective_value(belief, point, expect(belief, point).seconds);
+    return objective_value(belief, point, expect_point(belief, point).seconds);
 }
 
-/* A plan that is predicted to lack memory is tried after those that fit: as if it took so many times as long, as the prediction may be
- * wrong. */
+/* A plan that is predicted to lack memory is tried after those that fit: as if it took so many
+ * times as long, as the prediction may be wrong. */
 #define LACKING 4
 
 static double tried_value(const void *context, const struct dt_point *point)
 {
     const struct dt_belief *belief = context;
-    const struct expected expected = expect(belief, point);
+    const struct expected expected = expect_point(belief, point);
     return objective_value(belief, point, expected.seconds * (expected.lacks ? LACKING : 1));
 }
 
-static void believe(struct dt_belief *belief,
-                    double (*value)(const void *context, const struct dt_point *point),
-                    double (*tried)(const void *context, const struct dt_point *point))
+static void believe_values(struct dt_belief *belief,
+                           double (*value)(const void *context, const struct dt_point *point),
+                           double (*tried)(const void *context, const struct dt_point *point))
 {
     belief->prior = (struct dt_prior){.name = belief->name, .value = value, .context = belief};
     belief->order = (struct dt_prior){.name = belief->name, .value = tried, .context = belief};
 }
 
-/* The device's card, or that of an H100 where it has none: then only the order of plans may be right. */
+/* The device's card, or that of an H100 where it has none: then only the order
+ * of plans may be right. */
 static dt_status believe_network(struct dt_belief *belief)
 {
     const struct dt_target *target = belief->target;
@@ -225,7 +227,7 @@ static dt_status believe_network(struct dt_belief *belief)
         DT_TRY(dt_machine_card_load("h100", machine));
     snprintf(belief->name, sizeof belief->name, "predicted times on %.60s",
              belief->on_gpus ? machine->device : "cores");
-    believe(belief, predicted_value, predicted_value);
+    believe_values(belief, predicted_value, predicted_value);
     return DT_OK;
 }
 
@@ -234,7 +236,8 @@ static int64_t count_or(const struct dt_task *task, enum dt_task_field field, in
     return task->at[field].given ? task->at[field].count : usual;
 }
 
-/* An engine's published model on GPUs that have a card. False: one of them is not known; nothing is believed then. */
+/* An engine's published model on GPUs that have a card. False: one of them is not known;
+ * nothing is believed then. */
 static bool believe_prediction(struct dt_belief *belief)
 {
     const struct dt_identity *identity = &belief->target->identity;
@@ -261,7 +264,7 @@ static bool believe_prediction(struct dt_belief *belief)
     dt_engine_ways(identity->engine, &belief->engine.ways);
     snprintf(belief->name, sizeof belief->name, "predicted times of %.40s on %.40s", card->name,
              machine->device);
-    believe(belief, predicted_value, tried_value);
+    believe_values(belief, predicted_value, tried_value);
     return true;
 }
 
@@ -295,7 +298,7 @@ static dt_status believe_table(struct dt_belief *belief, const char *path)
         return dt_fail(DT_EUSAGE, "--prior %s: none of its %lld plans is a plan of %s", path,
                        (long long)belief->source->count, belief->target->identity.title);
     snprintf(belief->name, sizeof belief->name, "%.80s (%lld plans)", path, (long long)n);
-    believe(belief, table_value, table_value);
+    believe_values(belief, table_value, table_value);
     return DT_OK;
 }
 
@@ -336,7 +339,7 @@ const struct dt_prior *dt_belief_order(const struct dt_belief *belief)
 
 double dt_belief_seconds(const struct dt_belief *belief, const struct dt_point *point)
 {
-    return belief->prior.value == predicted_value ? expect(belief, point).seconds : NAN;
+    return belief->prior.value == predicted_value ? expect_point(belief, point).seconds : NAN;
 }
 
 double dt_belief_slower(const struct dt_belief *belief, const struct dt_session *session,

@@ -17,7 +17,7 @@
 enum { LOST_MOST = 64, LOST_OUT = 2, DAY_SECONDS = 24 * 3600 };
 /* times the budget of the session that is resumed: the search has more time, too */
 #define MORE_TIME 1.01
-#define CUT_SHARE 0.9 /* of its budget: a session that ended later was not cut short */
+#define CUT_SHARE 0.9 /* share of its budget: a session that ended later was not cut short */
 
 /* Sessions of a store, the newest first. */
 struct sessions {
@@ -61,7 +61,8 @@ static dt_status sessions_end(struct sessions *sessions)
     return dt_journals_end(&sessions->runs);
 }
 
-/* Goes to the last session of the same work that is not this one, and whose journal has all of those before it. */
+/* Goes to the last session of the same work that is not this one, and whose journal has
+ * all of those before it. */
 static bool sessions_find(struct sessions *sessions, const struct dt_tuning *tuning)
 {
     const struct dt_outline *outline = &sessions->outline;
@@ -139,7 +140,8 @@ void dt_resume_offer(const struct dt_tuning *tuning)
 
 /* ---- the records of that session */
 
-/* What its journal says, by a first reading. Records are numbered from 0; -1: there is none of the kind. */
+/* The content of its journal, by a first reading. Records are numbered from 0; -1: there
+ * is none of the kind. */
 struct take {
     struct dt_tuning *tuning;
     struct dt_point begun; /* a trial that has not ended yet */
@@ -161,8 +163,9 @@ static void take_lost(struct take *take, const struct dt_point *point)
         take->lost[take->lost_count++] = *point;
 }
 
-/* A comparison that a signal ended has an unfinished set: the sets before it are in a record of their own. What follows a complete final
- * comparison is compared again, also after one whose first entrant was excluded. */
+/* A comparison that a signal ended has an unfinished set: the sets before it are in a record of
+ * their own. What follows a complete final comparison is compared again, also after one whose first
+ * entrant was excluded. */
 static void look_at_comparison(struct take *take, const struct dt_log_record *record, int at)
 {
     const struct dt_compared *compared = &record->compared;
@@ -231,8 +234,9 @@ static dt_status take_search_end(struct take *take, struct dt_log_record *record
     return dt_log_add(take->tuning->log, record);
 }
 
-/* The search's end and the comparisons are taken over where the search need not go on: it had stopped by itself, or this session has no
- * larger budget. Otherwise the search goes on, and comparisons are made anew. */
+/* The search's end and the comparisons are taken over where the search need not go on: it had
+ * stopped by itself, or this session has no larger budget. Otherwise the search goes on, and
+ * comparisons are made anew. */
 static dt_status take_over(struct take *take, struct dt_log_record *record, int at)
 {
     struct dt_tuning *tuning = take->tuning;
@@ -253,7 +257,8 @@ static dt_status take_over(struct take *take, struct dt_log_record *record, int 
                                                                 : DT_OK;
 }
 
-/* Reads the journal, calling visit with each record. One that cannot be read, as of a plan that is not in the space any more, is left out. */
+/* Reads the journal, calling visit with each record. One that cannot be read, as of a plan that is
+ * not in the space any more, is left out. */
 static dt_status take_each(struct take *take, const char *path, take_record *visit)
 {
     struct dt_journal_reader reader = {.path = path};

@@ -104,7 +104,7 @@ static bool has_samples(const struct dt_session *session, int i)
            (trial->outcome == DT_TRIAL_OK || trial->outcome == DT_TRIAL_SLOW);
 }
 
-/* Of so many replicas of so many ranks the best one at the batch; NULL: none. */
+/* The best result with so many replicas of so many ranks at the batch; NULL: none. */
 static const struct dt_result *best_of(const struct dt_session *session, int replicas, int ranks,
                                        int batch)
 {
@@ -172,7 +172,8 @@ struct dt_extremes dt_session_extremes(const struct dt_session *session)
     return extremes;
 }
 
-/* The default is first; on GPUs the 1-rank plan, which needs no NCCL, so that there is a result even if NCCL fails. */
+/* The default is first; on GPUs the 1-rank plan, which needs no NCCL, so that there is a
+ * result even if NCCL fails. */
 int dt_trials_first(const struct dt_session *session, const struct dt_point *known[DT_FIRST_MOST])
 {
     const struct dt_target *target = session->target;

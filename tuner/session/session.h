@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* session - what a session's records say: its trials, its comparisons, what they decide
  *
- * A session changes by dt_session_apply alone (log.h), one record after the other, so that one that runs, one that is
- * resumed and one that is read back are the same, but for what a result has for the program that measures it (result.h).
- * Its owner is a struct dt_log; everybody else has a const pointer.
+ * A session changes by dt_session_apply alone (log.h), one record after the other, so that one
+ * that runs, one that is resumed and one that is read back are the same, but for what a result
+ * has for the program that measures it (result.h). Its owner is a struct dt_log; everybody else
+ * has a const pointer.
  * Nothing here runs a plan or reads a clock; what runs is a struct dt_tuning (tuning.h).
  */
 #ifndef DT_TUNER_SESSION_SESSION_H
@@ -20,8 +21,8 @@
 /* Figures of a plan after its samples were freed. */
 struct dt_shot {
     struct dt_point point;
-    double value;               /* of the objective, smaller is better */
-    struct dt_measured figures; /* as entries have them; plan: NULL */
+    double value;               /* the objective's, smaller is better */
+    struct dt_measured figures; /* the figures that entries have; plan: NULL */
 };
 
 /* The search of a session. */
@@ -32,22 +33,24 @@ struct dt_session_search {
     bool stopped;                    /* it ended before the time for trials */
     struct dt_point known[DT_KNOWN]; /* best plans of other sessions */
     int known_count;
-    /* at the end: what each axis alone explains, by the search's model (search/bayes/importance.h) */
+    /* at the end: what each axis alone explains, by the search's model
+     * (search/bayes/importance.h) */
     double importance[DT_AXES_MAX];
     bool weighed; /* it is known */
 };
 
 /* A shoot-out and the final comparison after it. */
 struct dt_session_finals {
-    struct dt_entrant entrants[DT_ENTRANTS]; /* of the final comparison, owned */
+    struct dt_entrant entrants[DT_ENTRANTS]; /* the final comparison's, owned */
     int entrant_count;
     struct dt_sets sets; /* sets of fresh processes of the final comparison */
     int best;            /* index of an entrant; -1: none */
-    /* index of the entrant that a gain is told over: the better of default and documented plan; -1: neither can be used */
+    /* index of the entrant that a gain is told over: the better of default and documented plan;
+     * -1: neither can be used */
     int opponent;
-    enum dt_verdict verdict; /* of the comparison alone */
+    enum dt_verdict verdict; /* verdict of the comparison alone */
     bool limit_broken;       /* no entrant keeps --max-latency */
-    /* of the shoot-out */
+    /* the shoot-out's */
     struct dt_shot shots[DT_SHOTS];
     int shot_count;
     int chosen;              /* 1 + the index of its winner among its entrants; 0: none */
@@ -71,29 +74,30 @@ struct dt_unverified {
 
 /* The place of a session in a list of works (replay.h). */
 struct dt_session_list {
-    char id[64]; /* of the list; "": this session begins it */
+    char id[64]; /* the list's; "": this session begins it */
     int work, works;
 };
 
 struct dt_session {
     const struct dt_target *target; /* NULL: the record of the session did not come */
-    char id[64];                    /* of its journal; "" without one */
+    char id[64];                    /* its journal's; "" without one */
     int64_t began_wall_ns, budget_ns, max_latency_ns;
     struct dt_point against; /* --against */
     bool has_against;
-    struct dt_fingerprint fingerprint; /* of the machine, owned */
-    char host[128], boot_id[64];       /* of the fingerprint */
+    struct dt_fingerprint fingerprint; /* the machine's, owned */
+    char host[128], boot_id[64];       /* the fingerprint's */
     struct dt_session_search search;
     const struct dt_result *trials; /* owned; changed in apply.c alone */
     int count;
     struct dt_session_tried tried;
     int64_t slowest_ns;      /* cost of the slowest trial that ran; 0: none ran */
-    struct dt_clocks clocks; /* of ranks, to tell throttled samples */
+    struct dt_clocks clocks; /* clocks of ranks, to tell throttled samples */
     struct dt_unverified unverified[DT_RIG_REFERENCES];
     int unverified_count;
     struct dt_session_finals finals;
     struct dt_session_finals next; /* a shoot-out whose final comparison did not end yet */
-    /* the comparison before this one, while this one lost its first entrant and is not repeated yet */
+    /* the comparison before this one, while this one lost its first entrant
+     * and is not repeated yet */
     struct dt_session_finals before;
     struct dt_closing closing; /* at its end */
     enum dt_verdict verdict;
@@ -106,7 +110,8 @@ const struct dt_result *dt_session_trial(const struct dt_session *session,
 /* Trial i is the one that counts for its point, not an earlier attempt. */
 bool dt_session_counts(const struct dt_session *session, int i);
 
-/* Results to publish: from the final comparison, or, without one, from the trials; NULL when there is none. */
+/* Results to publish: from the final comparison, or, without one, from the trials;
+ * NULL when there is none. */
 const struct dt_result *dt_session_best(const struct dt_session *session);
 const struct dt_result *dt_session_role(const struct dt_session *session,
                                         enum dt_entrant_role role);
@@ -116,22 +121,24 @@ bool dt_session_compared(const struct dt_session *session);
 bool dt_session_against_default(const struct dt_session *session);
 const struct dt_entrant *dt_session_entrant(const struct dt_session *session,
                                             enum dt_entrant_role role);
-/* What gains are told over is the documented plan, which is not the default. */
+/* Whether gains are told over the documented plan, which is not the default. */
 bool dt_session_over_documented(const struct dt_session *session);
-/* An entrant of the final comparison over that opponent: below 1 is faster; of the opponent itself, over the first entrant. */
+/* An entrant of the final comparison over that opponent: below 1 is faster; of the opponent itself,
+ * over the first entrant. */
 struct dt_ratio dt_session_ratio(const struct dt_session *session, int entrant);
-/* The plan that challenged the default and was compared with it, when it did not become the best; NULL: none. */
+/* The plan that challenged the default and was compared with it, when it did not become
+ * the best; NULL: none. */
 const struct dt_entrant *dt_session_candidate(const struct dt_session *session);
 /* The fastest trial, where the default stays and no round compared the two; NULL: none. */
 const struct dt_result *dt_session_uncompared(const struct dt_session *session);
 
-/* Both ends of what replicas may be: the most of the plans with the fewest ranks, and one of the plan with the most; of plans alike in
- * that the best at the batch. */
+/* Both ends of what replicas may be: the most of the plans with the fewest ranks, and one of the
+ * plan with the most; of plans alike in that the best at the batch. */
 struct dt_extremes {
     /* at the smallest batch that both have; NULL: there is none */
     const struct dt_result *many, *single;
-    /* batches that both have, one behind the other, between which the other one makes more images a second, whatever the
-     * objective; 0: there are none */
+    /* batches that both have, one behind the other, between which the other one makes more images a
+     * second, whatever the objective; 0: there are none */
     int before, after;
 };
 struct dt_extremes dt_session_extremes(const struct dt_session *session);
@@ -147,7 +154,8 @@ bool dt_session_eligible(const struct dt_session *session, const struct dt_resul
 /* Plans of the space whose last attempt was not interrupted; *failed: how many of them failed. */
 int dt_session_tried_count(const struct dt_session *session, int *failed);
 
-/* Appends what was left out for want of time, without a stop: "260 of 272 plans; the shoot-out of the best". Nothing: all was done. */
+/* Appends what was left out for want of time, without a stop: "260 of 272 plans; the shoot-out of
+ * the best". Nothing: all was done. */
 void dt_session_skipped(const struct dt_session *session, struct dt_text *out);
 
 /* The best eligible trial so far; NULL: none. */
@@ -156,10 +164,12 @@ const struct dt_result *dt_session_leader(const struct dt_session *session);
 /* Enough sets of fresh processes for a verdict. */
 bool dt_session_enough(const struct dt_session *session);
 
-/* The result is provisional, replaceable by any decided one: there was no final comparison, or it did not decide. */
+/* The result is provisional, replaceable by any decided one: there was no final comparison,
+ * or it did not decide. */
 bool dt_session_provisional(const struct dt_session *session);
 
-/* Appends the reason, without a stop at its end, for which the result is provisional whatever the final comparison shows:
+/* Appends the reason, without a stop at its end, for which the result is provisional whatever the
+ * final comparison shows:
  *   - all plans of several ranks, two at least, differ from the 1-rank plan by the same error (within a factor of two), so
  *     that the reference may be the one that is wrong;
  *   - all plans but the default, two at least, failed in the same way, and not for memory;
@@ -171,20 +181,23 @@ bool dt_session_provisional(const struct dt_session *session);
  * Nothing: there is no such reason. */
 void dt_session_doubt(const struct dt_session *session, struct dt_text *out);
 
-/* Appends the reason, a clause, for which a session that measured plans decided nothing: its doubt, or what its final comparison lacks. */
+/* Appends the reason, a clause, for which a session that measured plans decided nothing: its doubt,
+ * or what its final comparison lacks. */
 void dt_session_undecided(const struct dt_session *session, struct dt_text *out);
 
-/* Appends `before` and "a decided answer needs about --budget 12m"; nothing where the session lacks no time. */
+/* Appends `before` and "a decided answer needs about --budget 12m"; nothing where the
+ * session lacks no time. */
 void dt_session_need(const struct dt_session *session, const char *before, struct dt_text *out);
 
-/* Appends a clause on why the default plan is no choice, "it failed (crashed: ..)"; nothing: it is one. */
+/* Appends a clause on why the default plan is no choice, "it failed (crashed:
+ * ..)"; nothing: it is one. */
 void dt_session_unusable(const struct dt_session *session, struct dt_text *out);
 
 /* The objective's value, smaller is better; NAN: none. */
 double dt_session_value(const struct dt_session *session, const struct dt_result *result);
 
-/* The smallest gain of the challenger that the final comparison could have taken for noise, as a share: by the noise floor, and, where
- * the default stays, by the interval. NAN: not known. */
+/* The smallest gain of the challenger that the final comparison could have taken for noise, as a
+ * share: by the noise floor, and, where the default stays, by the interval. NAN: not known. */
 double dt_session_resolution(const struct dt_session *session);
 
 /* The noise floor from the default's twin in the final comparison; pairs is 0 without a twin. */
@@ -192,7 +205,8 @@ struct dt_noise dt_session_noise(const struct dt_session *session);
 /* Appends the reason for a missing twin, or a warning about noise, if any. */
 void dt_session_noise_note(const struct dt_session *session, struct dt_text *out);
 
-/* The worker ran out of memory, possibly because of other programs; not: the plan exceeds --max-bytes or --reserve. */
+/* The worker ran out of memory, possibly because of other programs; not: the plan exceeds
+ * --max-bytes or --reserve. */
 bool dt_session_lacks_memory(const struct dt_session *session, const struct dt_result *result);
 
 /* Bytes of the first clause of the search's note, its reason to stop; --json has the rest. */
@@ -203,18 +217,18 @@ enum dt_verdict dt_session_verdict(const struct dt_session *session);
 
 /* ---- as the store and programs have it (record/entry.c) */
 
-/* Figures in the form of an entry (db/entry.def). Those of a plan own the plan, and are unknown when nothing was measured (or
- * result is NULL); those of a front are fewer. A gain is the default's value over an entrant's, unknown when ratio is NULL or has
- * no interval. */
+/* Figures in the form of an entry (db/entry.def). Those of a plan own the plan, and are unknown
+ * when nothing was measured (or result is NULL); those of a front are fewer. A gain is the
+ * default's value over an entrant's, unknown when ratio is NULL or has no interval. */
 struct dt_measured dt_measured_of(const struct dt_result *result, const struct dt_target *target);
 /* Where the documented plan is written, borrowed from the target. */
 struct dt_documentation dt_documentation_of(const struct dt_target *target);
 struct dt_measured dt_front_figures(const struct dt_result *result, const struct dt_target *target);
 struct dt_gain dt_gain_of(const struct dt_ratio *ratio);
-/* Of the session's best plan: where the verdict is that it is faster, over the better of default and
- * documented plan; else over the default, also of the documented plan and of the default itself.
- * Not known without a comparison with that plan; nor, but where the best plan is unopposed, over a
- * default that cannot be used. */
+/* The gain of the session's best plan: where the verdict is that it is faster, over the better of
+ * default and documented plan; else over the default, also of the documented plan and of the
+ * default itself. Not known without a comparison with that plan; nor, but where the best plan is
+ * unopposed, over a default that cannot be used. */
 struct dt_gain dt_session_gain(const struct dt_session *session);
 struct dt_noise_floor dt_noise_floor_of(const struct dt_noise *noise);
 /* Not known where no load was watched. The program is borrowed from sets. */

@@ -22,18 +22,18 @@
 #define KNOWN_SHARE   0.08
 #define RACING_SHARE  0.04 /* the same for all other plans */
 #define HALF_WIDTH    0.01
-#define LINKS_SHARE   0.05 /* of the time, to measure the links between hosts */
+#define LINKS_SHARE   0.05 /* share of the time, to measure the links between hosts */
 #define LINKS_SECONDS 10   /* or so long, for the start of two groups, */
 #define LINKS_MOST    0.25 /* but at most this share */
 /* seconds of warm-up in a session's first trial, at most this share of the time */
 #define SOAK_SECONDS       3
 #define SOAK_SHARE         0.02
 #define DISTURBED_ATTEMPTS 3
-#define DISTURBED_SHARE    0.68 /* of the time: until then disturbed trials are made again */
+#define DISTURBED_SHARE    0.68 /* share of the time: until then disturbed trials are made again */
 #define SETTLE_SECONDS     5    /* time for the memory of a killed trial to be freed */
 
-/* Cores kept busy, in the mean: before any plan ran, a plan that computes so much is cut off, not hung. Later it is hung: it had four times the
- * time of the slowest trial. */
+/* Cores kept busy, in the mean: before any plan ran, a plan that computes so much is cut off, not
+ * hung. Later it is hung: it had four times the time of the slowest trial. */
 #define COMPUTING 0.1
 
 /* The prior's value of the plan over the default's; NAN: it has none. */
@@ -46,8 +46,8 @@ static double predicted_ratio(const struct dt_tuning *tuning, const struct dt_po
     return isfinite(ratio) && ratio > 0 ? ratio : NAN;
 }
 
-/* Longest a trial may take while its worker is silent: its share of the time, but enough for what the slowest one needed, or for more
- * where more is predicted. */
+/* Longest a trial may take while its worker is silent: its share of the time, but enough for what
+ * the slowest one needed, or for more where more is predicted. */
 static int64_t trial_deadline(const struct dt_tuning *tuning, const struct dt_point *point,
                               double share)
 {
@@ -62,8 +62,9 @@ static int64_t trial_deadline(const struct dt_tuning *tuning, const struct dt_po
                                                        : tuning->clock.search_deadline_ns;
 }
 
-/* How far heartbeats extend a trial: the first one to the end of the time for trials, as nothing can be decided without it;
- * any other to half of it, so that a hung worker that goes on sending them does not take all. */
+/* How far heartbeats extend a trial: the first one to the end of the time for trials, as nothing
+ * can be decided without it; any other to half of it, so that a hung worker that goes on sending
+ * them does not take all. */
 static int64_t extended_deadline(const struct dt_tuning *tuning)
 {
     int64_t now = dt_clock_ns(), end = tuning->clock.search_deadline_ns;
@@ -86,7 +87,8 @@ static dt_status look_at_hosts(struct dt_tuning *tuning)
     return DT_OK;
 }
 
-/* The driver frees the GPU memory of a killed worker after a while. Parked groups keep theirs, so they are stopped. */
+/* The driver frees the GPU memory of a killed worker after a while. Parked groups keep theirs,
+ * so they are stopped. */
 static dt_status settle_memory(struct dt_tuning *tuning, enum dt_outcome outcome)
 {
     const struct dt_backend *gpus = dt_target_gpus(tuning->target);
@@ -164,15 +166,16 @@ static dt_status record_trial(struct dt_tuning *tuning, struct dt_result *result
     return settle_memory(tuning, trial->outcome);
 }
 
-/* The ceilings of the report's roofline, once: not on GPUs, whose memory must stay as the plans of the group find it, nor of
- * a worker whose operations are not known. */
+/* The ceilings of the report's roofline, once: not on GPUs, whose memory must stay as the plans of
+ * the group find it, nor of a worker whose operations are not known. */
 static bool wants_peak(const struct dt_target *target)
 {
     return target->image.flops > 0 && !target->hardware.backend.cuda;
 }
 
-/* The trial's time ended before anything showed that it hangs: before its request's own limit; while it computed, and no plan has run so far;
- * or where each step is a run of a program, which has a limit of its own (--timeout). */
+/* The trial's time ended before anything showed that it hangs: before its request's own limit;
+ * while it computed, and no plan has run so far; or where each step is a run of a program, which
+ * has a limit of its own (--timeout). */
 static bool share_ended(const struct dt_session *session, const struct dt_result *result)
 {
     return result->share_ended || session->target->image.starts ||
@@ -223,8 +226,9 @@ dt_status dt_trials_try(struct dt_tuning *tuning, const struct dt_point *point, 
     return status >= 0 ? record_trial(tuning, &result) : status;
 }
 
-/* The failure may be temporary. After out of memory the plan is tried again when the search is over, since other users
- * of the memory may have ended. A plan above --max-bytes or --reserve is not. */
+/* The failure may be temporary. After out of memory the plan is tried again when the
+ * search is over, since other users of the memory may have ended. A plan above --max-bytes
+ * or --reserve is not. */
 static bool may_pass(const struct dt_session *session, const struct dt_result *trial, bool late)
 {
     bool cut_off = trial->outcome == DT_TRIAL_INTERRUPTED && !late &&
@@ -284,7 +288,7 @@ dt_status dt_trials_known(struct dt_tuning *tuning)
                        tuning->target->broken);
     for (int i = 0; i < n; i++) {
         if (dt_session_trial(tuning->session, known[i]) ==
-            NULL) /* of the session that this one resumes */
+            NULL) /* trials of the session that this one resumes */
             DT_TRY(dt_trials_try(tuning, known[i], false, i == 0 ? FIRST_SHARE : FIRST_SHARE / 2));
         if (i == 1 || n == 1)
             dt_store_now(tuning, INT64_MAX);
@@ -324,7 +328,8 @@ bool dt_trials_may_try(const struct dt_session *session, const struct dt_point *
     return attempts < DISTURBED_ATTEMPTS;
 }
 
-/* The fastest plan whose trial was disturbed or undone, and that was tried fewer than three times; -1: none. undone: only of those. */
+/* The fastest plan whose trial was disturbed or undone, and that was tried fewer than three times;
+ * -1: none. undone: only of those. */
 static int most_promising(const struct dt_session *session, bool undone)
 {
     int best = -1;
@@ -374,17 +379,18 @@ dt_status dt_trials_last(struct dt_tuning *tuning)
 
 /* ---- visits of the incumbent */
 
-/* A slow phase between two visits is not seen: it lasts VISIT_SECONDS, or VISIT_SHARE of the budget, and one trial at most. */
+/* A slow phase between two visits is not seen: it lasts VISIT_SECONDS, or VISIT_SHARE of the
+ * budget, and one trial at most. */
 
 #define VISIT_TRIALS     8    /* between two visits, when none of them was dropped */
 #define VISIT_SECONDS    20   /* between two visits, */
 #define VISIT_SHARE      0.02 /* or this share of the budget */
-#define COST_SHARE       0.1  /* of visits, in the time */
+#define COST_SHARE       0.1  /* share of visits in the time */
 #define SLOW_SHARE       0.25 /* while the machine is slower */
-#define LEVEL_MARGIN     0.1  /* of noise: a smaller change is none */
+#define LEVEL_MARGIN     0.1  /* share of noise: a smaller change is none */
 #define VISIT_HALF_WIDTH 0.05
 #define RESUME_SHARE                                                                               \
-    0.03 /* of the whole time, and two of the slowest trials: the first visit of a session that goes on */
+    0.03 /* share of the whole time, and two of the slowest trials: the first visit of a session that goes on */
 
 double dt_visits_times(const struct dt_tuning *tuning, const struct dt_result *incumbent)
 {
@@ -432,7 +438,8 @@ static bool visit_is_due(const struct dt_tuning *tuning, const struct dt_result 
            (slow || any_drop(tuning) || tuning->session->count - pace->since >= VISIT_TRIALS);
 }
 
-/* Beyond noise: the intervals are apart, and the medians by more than the margin. times: by which those of `before` are longer. */
+/* Beyond noise: the intervals are apart, and the medians by more than the margin. times: by which
+ * those of `before` are longer. */
 static bool is_other_pace(const struct dt_summary *before, const struct dt_summary *now,
                           double times)
 {
@@ -441,7 +448,8 @@ static bool is_other_pace(const struct dt_summary *before, const struct dt_summa
     return apart && fabs(log(now->median / (times * before->median))) > log1p(LEVEL_MARGIN);
 }
 
-/* Undoes the trials since the visit before, and, of those made while the machine was slower, what may be better than the incumbent. */
+/* Undoes the trials since the visit before, and, of those made while the machine was slower, what
+ * may be better than the incumbent. */
 static dt_status undo_trials(struct dt_tuning *tuning, const struct dt_result *anchor, bool slower,
                              int *count)
 {

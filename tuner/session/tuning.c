@@ -21,9 +21,10 @@
 #define ROUND_SECONDS  10
 #define MINUTE_SECONDS 60
 
-/* Seconds of a session that tries the plans it must and a further one, and whose final comparison has the sets to decide. Where no plan
- * ran it is a lower bound, with a comparison of plans that take as long. */
-static double estimate(const struct dt_tuning *tuning)
+/* Seconds of a session that tries the plans it must and a further one, and whose final
+ * comparison has the sets to decide. Where no plan ran it is a lower bound, with a comparison of
+ * plans that take as long. */
+static double estimate_seconds(const struct dt_tuning *tuning)
 {
     double known = 0, longest = 0;
     bool ran = false;
@@ -44,10 +45,10 @@ static double estimate(const struct dt_tuning *tuning)
 void dt_tuning_estimate(struct dt_tuning *tuning)
 {
     double budget = (double)(tuning->clock.deadline_ns - tuning->clock.began_ns) * 1e-9;
-    double need = estimate(tuning);
+    double need = estimate_seconds(tuning);
     bool ended = tuning->clock.elapsed_seconds > 0;
     if (ended && dt_doubts_failed(tuning->session))
-        tuning->clock.need_seconds = 0; /* what the first trials named would not help */
+        tuning->clock.need_seconds = 0; /* the need that the first trials named would not help */
     if (tuning->clock.need_seconds > 0 ||
         (ended ? !dt_doubts_lack_time(tuning->session, tuning->clock.elapsed_seconds)
                : need <= budget))
@@ -120,7 +121,8 @@ static dt_status verdict_status(const struct dt_session *session)
 
 /* ---- the phases */
 
-/* Time that the final comparison did not need goes back to trials. A plan that looks better is compared, too. */
+/* Time that the final comparison did not need goes back to trials. A plan that looks
+ * better is compared, too. */
 static dt_status try_more(struct dt_tuning *tuning)
 {
     int tried = -1; /* before the search went on */

@@ -59,9 +59,10 @@ static int odd_values(const struct dt_session *session, const struct dt_point *p
     return n;
 }
 
-/* Order of two plans that tie: fewer ranks, then less memory in all, then fewer values that differ from the default. */
-static bool simpler(const struct dt_session *session, const struct dt_result *a,
-                    const struct dt_result *b)
+/* Order of two plans that tie: fewer ranks, then less memory in all, then fewer values that
+ * differ from the default. */
+static bool is_simpler(const struct dt_session *session, const struct dt_result *a,
+                       const struct dt_result *b)
 {
     if (a->ranks != b->ranks)
         return a->ranks < b->ranks;
@@ -71,7 +72,7 @@ static bool simpler(const struct dt_session *session, const struct dt_result *a,
 }
 
 /* b is slower than a by less than so few sets can resolve. */
-static bool tied(const struct dt_entrant *a, const struct dt_entrant *b)
+static bool is_tied(const struct dt_entrant *a, const struct dt_entrant *b)
 {
     return b->ratio.ratio <= SHOT_TIE_MOST * a->ratio.ratio;
 }
@@ -93,11 +94,11 @@ void dt_verdict_choose(const struct dt_session *session, const struct dt_entrant
             best = i;
     chosen = best;
     for (int i = 1; i < n && best >= 0; i++)
-        if (may_win(&entrants[i]) && tied(&entrants[best], &entrants[i]) &&
-            simpler(session, &entrants[i].result, &entrants[chosen].result))
+        if (may_win(&entrants[i]) && is_tied(&entrants[best], &entrants[i]) &&
+            is_simpler(session, &entrants[i].result, &entrants[chosen].result))
             chosen = i;
     for (int i = 1; i < n && best >= 0; i++)
-        if (i != chosen && may_win(&entrants[i]) && tied(&entrants[best], &entrants[i]))
+        if (i != chosen && may_win(&entrants[i]) && is_tied(&entrants[best], &entrants[i]))
             finals->ties[finals->tie_count++] = entrants[i].point;
     finals->chosen = chosen >= 0 ? chosen + 1 : 0;
     if (chosen >= 0)
@@ -166,7 +167,7 @@ bool dt_session_lacks_memory(const struct dt_session *session, const struct dt_r
            !dt_target_exceeds(session->target, result->ranks, result->facts.peak_bytes, NULL);
 }
 
-static int attempts(const struct dt_session *session, const struct dt_point *point)
+static int count_attempts(const struct dt_session *session, const struct dt_point *point)
 {
     int n = 0;
     for (int i = 0; i < session->count; i++)
@@ -185,17 +186,18 @@ bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_res
         return result->outcome == DT_TRIAL_WRONG;
     if (ran || may_pass || result->outcome == DT_TRIAL_INTERRUPTED)
         return false;
-    return !dt_session_lacks_memory(session, result) || attempts(session, &result->point) > 1;
+    return !dt_session_lacks_memory(session, result) || count_attempts(session, &result->point) > 1;
 }
 
 /* ---- the final comparison */
 
-static bool usable(const struct dt_session *session, const struct dt_entrant *entrant)
+static bool is_usable(const struct dt_session *session, const struct dt_entrant *entrant)
 {
     return !entrant->out && dt_session_eligible(session, &entrant->result);
 }
 
-/* Index of the documented plan among the entrants, where it is not the default; -1: it is not one of them. */
+/* Index of the documented plan among the entrants, where it is not the default; -1:
+ * it is not one of them. */
 static int documented_entrant(const struct dt_session *session)
 {
     const struct dt_session_finals *finals = &session->finals;
@@ -219,7 +221,7 @@ static int challenger_of(const struct dt_session *session)
 
 bool dt_verdict_default_usable(const struct dt_session *session)
 {
-    return dt_session_against_default(session) && usable(session, &session->finals.entrants[0]);
+    return dt_session_against_default(session) && is_usable(session, &session->finals.entrants[0]);
 }
 
 /* Index of the better of default and documented plan. -1: neither can be used, or the default
@@ -231,14 +233,14 @@ static int opponent_of(const struct dt_session *session)
     if (finals->entrant_count == 0 ||
         (finals->entrants[0].out && !dt_verdict_cannot_run(session, &finals->entrants[0].result)))
         return -1;
-    if (documented >= 0 && !usable(session, &finals->entrants[documented]))
+    if (documented >= 0 && !is_usable(session, &finals->entrants[documented]))
         documented = -1;
     return dt_judge_opponent(dt_verdict_default_usable(session) ? 0 : -1, documented,
                              documented >= 0 ? finals->entrants[documented].ratio.ratio : NAN);
 }
 
-/* The entrant was compared with the default, where that can be used, and with the opponent in enough
- * sets, or is excluded after its failures. */
+/* The entrant was compared with the default, where that can be used, and with the opponent in
+ * enough sets, or is excluded after its failures. */
 static bool compared_enough(const struct dt_session *session, int i)
 {
     const struct dt_entrant *entrant = &session->finals.entrants[i];
@@ -248,8 +250,8 @@ static bool compared_enough(const struct dt_session *session, int i)
            (i == session->finals.opponent || dt_session_ratio(session, i).sets >= DT_SETS_LEAST);
 }
 
-/* The plan that was compared to replace default and documented plan, in enough sets to be judged: the challenger, without one the
- * documented plan. -1: not so, or there is none. */
+/* The plan that was compared to replace default and documented plan, in enough sets to be judged:
+ * the challenger, without one the documented plan. -1: not so, or there is none. */
 static int judged_challenger(const struct dt_session *session)
 {
     const struct dt_session_finals *finals = &session->finals;
@@ -258,7 +260,7 @@ static int judged_challenger(const struct dt_session *session)
         challenger = documented_entrant(session);
     bool stands = challenger > 0 && finals->opponent >= 0 && dt_session_enough(session) &&
                   compared_enough(session, challenger) &&
-                  usable(session, &finals->entrants[challenger]);
+                  is_usable(session, &finals->entrants[challenger]);
     return stands ? challenger : -1;
 }
 
@@ -288,8 +290,8 @@ void dt_verdict_unresolved(const struct dt_session *session, struct dt_text *out
     }
 }
 
-/* The fastest of all, where neither default nor documented plan can run here, or both break a limit. A temporary failure of the default
- * decides nothing, nor does a lack of time for it. */
+/* The fastest of all, where neither default nor documented plan can run here, or both break a
+ * limit. A temporary failure of the default decides nothing, nor does a lack of time for it. */
 static void decide_unopposed(const struct dt_session *session, struct dt_session_finals *finals)
 {
     const struct dt_result *fallback = dt_session_role(session, DT_ENTRANT_DEFAULT);
@@ -301,7 +303,8 @@ static void decide_unopposed(const struct dt_session *session, struct dt_session
     finals->limit_broken = finals->best < 0 && session->max_latency_ns > 0;
 }
 
-/* The entrant is shown faster than the default by more than the noise, or the default cannot be used. */
+/* The entrant is shown faster than the default by more than the noise, or the
+ * default cannot be used. */
 static bool beats_default(const struct dt_session *session, int entrant)
 {
     return !dt_verdict_default_usable(session) ||
@@ -316,21 +319,21 @@ static bool beats_opponent(const struct dt_session *session, int entrant)
     return dt_judge_beats(&ratio, dt_session_noise(session).margin);
 }
 
-/* Nothing was shown faster than the default, or than the documented plan where that is the better one: it beats the default, or a plan
- * does that is not shown faster than it. */
+/* Nothing was shown faster than the default, or than the documented plan where that is the better
+ * one: it beats the default, or a plan does that is not shown faster than it. */
 static void decide_known(const struct dt_session *session, int challenger,
                          struct dt_session_finals *finals)
 {
     int documented = documented_entrant(session), other = challenger;
     const struct dt_entrant *entrants = finals->entrants;
     bool better =
-        documented >= 0 && usable(session, &entrants[documented]) &&
+        documented >= 0 && is_usable(session, &entrants[documented]) &&
         (beats_default(session, documented) ||
          (finals->opponent == documented && challenger > 0 && beats_default(session, challenger)));
     if (other < 0)
         other = documented;
     bool stands =
-        other > 0 && usable(session, &entrants[other]) && !dt_entrant_slower(&entrants[other]);
+        other > 0 && is_usable(session, &entrants[other]) && !dt_entrant_slower(&entrants[other]);
     finals->best = better ? documented : 0;
     finals->verdict = better ? DT_VERDICT_DOCUMENTED : stands ? DT_VERDICT_TIE : DT_VERDICT_DEFAULT;
 }
@@ -356,7 +359,7 @@ void dt_verdict_decide(const struct dt_session *session, struct dt_session_final
     finals->best = dt_verdict_default_usable(session) ? 0 : finals->opponent;
     if (!enough)
         finals->verdict = DT_VERDICT_INCONCLUSIVE;
-    else if (challenger > 0 && usable(session, &finals->entrants[challenger]) &&
+    else if (challenger > 0 && is_usable(session, &finals->entrants[challenger]) &&
              beats_default(session, challenger) && beats_opponent(session, challenger)) {
         finals->best = challenger;
         finals->verdict = DT_VERDICT_FASTER;

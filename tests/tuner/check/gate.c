@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose slow */
-/* Whole runs of `dittune check` on planted clocks, through the real judge, the real order of visits and the real plan of the
- * budget: how often it says what is not so. The noise is that of docs/measuring-appendix.md: log-normal from visit to visit, a drift
- * that all plans share (deviation 2 %, correlation time 60 visits), spikes of mean 15 % on 2 % of the visits.
+/* Whole runs of `dittune check` on planted clocks, through the real judge, the real order of visits
+ * and the real plan of the budget: how often it says what is not so. The noise is that of
+ * docs/measuring-appendix.md: log-normal from visit to visit, a drift that all plans share
+ * (deviation 2 %, correlation time 60 visits), spikes of mean 15 % on 2 % of the visits.
  *
- * DITTUNE_DOSE=full takes 10,000 runs each (some minutes) and prints the table of docs/check.md; limits are the targets and as
- * much as the binomial distribution exceeds in one of 740 runs (three sigmas). Seeds are fixed. */
+ * DITTUNE_DOSE=full takes 10,000 runs each (some minutes) and prints the table of docs/check.md;
+ * limits are the targets and as much as the binomial distribution exceeds in one of 740 runs (three
+ * sigmas). Seeds are fixed. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,8 +38,8 @@ struct noise {
     double place[ENTRANTS]; /* of each plan, as long as it is resident */
 };
 
-/* Planted effects of a run: the tuned plan takes (1 + slower) times as long as its first `against` rivals, and as long
- * as the others. */
+/* Planted effects of a run: the tuned plan takes (1 + slower) times as long as its first `against`
+ * rivals, and as long as the others. */
 struct planted {
     double cv, slower;
     double residency; /* deviation of a plan's time from one residency to the next */
@@ -188,8 +190,8 @@ static const double noises[] = {0.005, 0.01, 0.02, 0.03, 0.05, 0.1};
 #define NOISES (int)(sizeof noises / sizeof noises[0])
 #define QUIET  4 /* noises that must be judged right: up to 3 % */
 
-/* A run of 20 entries with 4 rivals each, all as fast: it says LOSES in at most one of a hundred runs. A WIN is a false one,
- * too, at the rate of a comparison. */
+/* A run of 20 entries with 4 rivals each, all as fast: it says LOSES in at most one of a hundred
+ * runs. A WIN is a false one, too, at the rate of a comparison. */
 static void test_equal_plans_do_not_lose(void **state)
 {
     (void)state;
@@ -259,7 +261,8 @@ static void test_losses_are_seen(void **state)
         }
 }
 
-/* A plan that is 1.5 % slower is no win: not once in a thousand; at the threshold itself neither. */
+/* A plan that is 1.5 % slower is no win: not once in a thousand; at the
+ * threshold itself neither. */
 static void test_a_little_slower_never_wins(void **state)
 {
     (void)state;
@@ -313,8 +316,9 @@ static double visit_seconds(double step)
     return step * (1 + (timed < 1 ? 1 : timed > DT_VISIT_STEPS ? DT_VISIT_STEPS : timed));
 }
 
-/* Sets that one entry got: it starts, sets up and visits as dt_compare_run does, and stops at the look that decides or before
- * a set that may not fit. Two fifths of a second to start a plan are measured time, not the plan's estimate. */
+/* Sets that one entry got: it starts, sets up and visits as dt_compare_run does, and stops at the
+ * look that decides or before a set that may not fit. Two fifths of a second to start a plan are
+ * measured time, not the plan's estimate. */
 static int spend(struct clock *clock, int left, double step, struct noise *noise)
 {
     struct planted planted = {.cv = noise->cv, .slower = -0.05, .rivals = RIVALS, .against = 2};

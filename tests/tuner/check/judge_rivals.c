@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Verdicts of check's judge on sets of fresh processes. Each has two rounds, whose ratios are the set's, and the sets
- * alternate about the planted ratio, so that intervals can be computed by hand (tests/tuner/measure/judge_sets.c). */
+/* Verdicts of check's judge on sets of fresh processes. Each has two rounds, whose ratios are the
+ * set's, and the sets alternate about the planted ratio, so that intervals can be computed by hand
+ * (tests/tuner/measure/judge_sets.c). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,9 +74,10 @@ static void test_wins_at_the_first_look(void **state)
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_WINS);
 }
 
-/* A loss needs six sets, however clear. Then its interval is that of the run: with a deviation of .027 between sets and one
- * comparison t(.999; 5) = 5.9 is exceeded by a loss of 10 % (.065 < .095), with 80 t(1 - 1.25e-5; 5) = 16 is not, and
- * t(1 - 2.5e-5; 7) = 9.4 of the next look is (.090 < .095). */
+/* A loss needs six sets, however clear. Then its interval is that of the run: with a
+ * deviation of .027 between sets and one comparison t(.999; 5) = 5.9 is exceeded by a loss of
+ * 10 % (.065 < .095), with 80 t(1 - 1.25e-5; 5) = 16 is not, and t(1 - 2.5e-5; 7) = 9.4 of
+ * the next look is (.090 < .095). */
 static void test_loses_at_the_rate_of_the_run(void **state)
 {
     (void)state;
@@ -109,7 +111,8 @@ static void test_little_is_a_tie(void **state)
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_LOSES);
 }
 
-/* The twin differs by 2 % from set to set: until its interval narrows, 6 % is within what the same plan may differ by. */
+/* The twin differs by 2 % from set to set: until its interval narrows, 6 % is within what the
+ * same plan may differ by. */
 static void test_noise_widens_only_what_loses(void **state)
 {
     (void)state;
@@ -127,7 +130,8 @@ static void test_noise_widens_only_what_loses(void **state)
     assert_int_equal(dt_check_verdict(&judge), DT_CHECK_LOSES);
 }
 
-/* A shift of the twin in every set is no noise that more sets take away: a gain must be larger, and a loss. */
+/* A shift of the twin in every set is no noise that more sets take away: a gain must
+ * be larger, and a loss. */
 static void test_a_shifted_twin(void **state)
 {
     (void)state;
@@ -147,8 +151,9 @@ static void test_a_shifted_twin(void **state)
     assert_true(isnan(judge.margin));
 }
 
-/* One comparison at this noise of a visit, judged by a session and by check: default, tuned plan, the default's twin, and
- * the tuned plan's, which differs from it as the default's does from the default. */
+/* One comparison at this noise of a visit, judged by a session and by check: default, tuned
+ * plan, the default's twin, and the tuned plan's, which differs from it as the default's
+ * does from the default. */
 static bool session_takes(double noise, int seed)
 {
     static double fallback_twin[DT_ROUNDS_MOST];
@@ -191,7 +196,8 @@ static void test_check_takes_what_a_session_takes(void **state)
     }
 }
 
-/* A tie with the plan that is to be beaten may be a win with more sets; a tie with another is final. */
+/* A tie with the plan that is to be beaten may be a win with more sets; a tie
+ * with another is final. */
 static void test_a_tie_may_become_a_win(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line: every kind of value against hand-computed fields, every row against the help; the sentences of bad
- * input have a table of their own (tests/cli/bad_input.py). */
+/* The command line: every kind of value against hand-computed fields, every row against the help;
+ * the sentences of bad input have a table of their own (tests/cli/bad_input.py). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

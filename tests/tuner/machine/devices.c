@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever the program asked for devices does (sh scripts here), it is an answer with a sentence, and nothing of it is left. */
+/* Whatever the program asked for devices does (sh scripts here), it is an answer with a sentence,
+ * and nothing of it is left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,7 +88,8 @@ static int number_in(const char *path)
     return number;
 }
 
-/* It hangs, and so does what it started, for which a busy machine may need more than the first patience: both are gone. */
+/* It hangs, and so does what it started, for which a busy machine may need more than the first
+ * patience: both are gone. */
 static void kills_a_program_that_hangs(void **state)
 {
     (void)state;

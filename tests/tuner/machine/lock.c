@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: alone */
-/* The measuring lock where flock fails, here by planting its error: only EWOULDBLOCK says that another process has it. */
+/* The measuring lock where flock fails, here by planting its error: only EWOULDBLOCK says that
+ * another process has it. */
 #include "tuner/machine/machine.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory class against a list of the whole grid, and MemTotal of pairs of machines that were sold as equal. */
+/* The memory class against a list of the whole grid, and MemTotal of pairs of machines
+ * that were sold as equal. */
 #include "tuner/machine/machine_int.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of visits: every round visits every plan once, two rounds mirror each other so that a linear drift cancels,
- * and over many pairs each plan comes at each place equally often. */
+/* The order of visits: every round visits every plan once, two rounds mirror each other so that a
+ * linear drift cancels, and over many pairs each plan comes at each place equally often. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,8 @@ static void test_drift_cancels(void **state)
         assert_int_equal(sum[i], sum[0]);
 }
 
-/* 4,000 pairs of 4 plans: a place falls to a plan 1,000 times, give or take five standard deviations (27.4 each). */
+/* 4,000 pairs of 4 plans: a place falls to a plan 1,000 times, give or take five standard
+ * deviations (27.4 each). */
 static void test_places_are_shared(void **state)
 {
     (void)state;

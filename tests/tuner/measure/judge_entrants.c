@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The margin of a twin, sets beside other programs, and when a comparison goes on although it looks decided. */
+/* The margin of a twin, sets beside other programs, and when a comparison goes on
+ * although it looks decided. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +37,8 @@ static void on_cores(struct dt_sets *sets)
         sets->gpus[s] = NAN;
 }
 
-/* The margin is the far end of the twin's interval, on either side; a twin that is out sets none. */
+/* The margin is the far end of the twin's interval, on either side; a twin
+ * that is out sets none. */
 static void test_margin(void **state)
 {
     (void)state;
@@ -56,8 +58,8 @@ static void test_margin(void **state)
     assert_false(dt_judge_beats(&huge, 119.5));
 }
 
-/* Sets beside other programs, in which the plan is half as fast: they are no sets, wherever they stand. One whose load is not known
- * counts. */
+/* Sets beside other programs, in which the plan is half as fast: they are no sets, wherever they
+ * stand. One whose load is not known counts. */
 static void disturbed_sets_do_not_count(void **state)
 {
     (void)state;
@@ -84,8 +86,9 @@ static void disturbed_sets_do_not_count(void **state)
     assert_int_equal(dt_sets_quiet(&sets), 5); /* on GPUs busy cores disturb no set */
 }
 
-/* A clear gain does not end the comparison while its interval is wide, nor while the first entrant's level differs between the last four
- * sets (1.5 is load that nobody sees); where others are not known, levels say nothing. */
+/* A clear gain does not end the comparison while its interval is wide, nor while the first
+ * entrant's level differs between the last four sets (1.5 is load that nobody sees); where others
+ * are not known, levels say nothing. */
 static void test_goes_on_while_wide_or_the_load_changes(void **state)
 {
     static const double wide[] = {0.22, 0.25, 0.28, 0.22}, level[] = {1, 1.5, 1, 1};

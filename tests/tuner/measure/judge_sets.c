@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* End and verdict of a comparison in sets of fresh processes. Each set has two rounds, whose ratios are the set's, so
- * that intervals can be computed by hand: t(.997; 3) = 6.993, t(.996; 5) = 4.219, t(.993; 15) = 2.767. */
+/* End and verdict of a comparison in sets of fresh processes. Each set has two rounds, whose ratios
+ * are the set's, so that intervals can be computed by hand: t(.997; 3) = 6.993, t(.996; 5) = 4.219,
+ * t(.993; 15) = 2.767. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -119,9 +120,10 @@ static void a_gain_within_the_margin_is_not_decided(void **state)
     assert_int_equal(compare(3, 16), 4);
 }
 
-/* Two copies in three sets of two rounds. Visits are off by +-.01 about each copy's level: variance within 2e-4. Levels of
- * the copies differ by .04, .00, .02; sets lie at 0, .1, .2. */
-/* Rounds 0, 1 of each set with entrants 0 and 1, 2 and 3 with 0 and 2; the machine slows down from round to round. */
+/* Two copies in three sets of two rounds. Visits are off by +-.01 about each copy's level: variance
+ * within 2e-4. Levels of the copies differ by .04, .00, .02; sets lie at 0, .1, .2. */
+/* Rounds 0, 1 of each set with entrants 0 and 1, 2 and 3 with 0 and 2; the machine slows down
+ * from round to round. */
 static void two_are_compared_through_a_third(void **state)
 {
     enum { SETS = 5 };

@@ -12,7 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A twin with that interval; the visits of either copy spread by spread (robust: 1.4826 MAD of 1). */
+/* A twin with that interval; the visits of either copy spread by spread
+ * (robust: 1.4826 MAD of 1). */
 static struct dt_noise noise_of(double low, double ratio, double high, double spread)
 {
     static struct dt_entrant first, twin;

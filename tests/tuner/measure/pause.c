@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: alone */
-/* Pauses and deadlines, on a clock that jumps when the test says so: the group's waiting looks at it as at any other. */
+/* Pauses and deadlines, on a clock that jumps when the test says so: the group's waiting looks
+ * at it as at any other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -151,7 +152,8 @@ static void go_on(pid_t pid, void *context)
     kill(pid, SIGCONT);
 }
 
-/* The worker has stopped itself before its answer: it is let go after the look that found a minute gone. */
+/* The worker has stopped itself before its answer: it is let go after the look that
+ * found a minute gone. */
 static void pause_a_minute(int look)
 {
     if (look == 2)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Number of samples of a plan that races against an incumbent, with scripted workers: another number of steps than the
- * script's ends the worker. Three warm ones show what is far slower, eight what is slower; what is not gets all. */
+/* Number of samples of a plan that races against an incumbent, with scripted workers: another
+ * number of steps than the script's ends the worker. Three warm ones show what is far slower, eight
+ * what is slower; what is not gets all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -43,7 +44,8 @@ static void run(const char *mode, int n, int us)
     dt_text_add(&script, "]}\n");
 }
 
-/* The rival, 1 ms a step, and then a plan whose requests are listed (0 ends them); the script has no others. */
+/* The rival, 1 ms a step, and then a plan whose requests are listed (0 ends them); the
+ * script has no others. */
 static struct dt_result race(int us, const int requests[])
 {
     struct dt_rig rig;

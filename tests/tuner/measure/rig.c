@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Verification by scripted workers: the worst image counts, wherever it stands; what is not finite is wrong; another shape
- * is not compared. */
+/* Verification by scripted workers: the worst image counts, wherever it stands; what is not finite
+ * is wrong; another shape is not compared. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -122,7 +122,8 @@ static void test_an_output_of_each_rank_or_of_one(void **state)
     assert_int_equal(resident.failure.outcome, DT_TRIAL_PROTOCOL);
 }
 
-/* The whole image after all steps is compared and never refused; beside it stands what a second image of the reference is off by. */
+/* The whole image after all steps is compared and never refused; beside it stands what a second
+ * image of the reference is off by. */
 static void test_a_whole_image_is_only_told(void **state)
 {
     (void)state;

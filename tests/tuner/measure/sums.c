@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums over requests of what a worker says: numbers at the edge of what an integer holds neither wrap nor end the program. */
+/* Sums over requests of what a worker says: numbers at the edge of what an integer holds neither
+ * wrap nor end the program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,8 +61,8 @@ static void phases_stay_at_the_largest(void **state)
     dt_result_fini(&result);
 }
 
-/* Three requests of 2, 3 and 1 steps: what is summed is 1 + 2 + 3 times the first, what is not is that of the longest, and all that
- * was reported is written as it came. */
+/* Three requests of 2, 3 and 1 steps: what is summed is 1 + 2 + 3 times the first, what is not is
+ * that of the longest, and all that was reported is written as it came. */
 static void phases_add_up(void **state)
 {
     (void)state;
@@ -111,8 +112,8 @@ static void phases_add_up(void **state)
     dt_run_fini(&sum);
 }
 
-/* Of each request the reasons of all ranks, also where one before it had no telemetry; times by other clocks are 0 and rates NAN where
- * a run has none; remarks of equal words are one. */
+/* Of each request the reasons of all ranks, also where one before it had no telemetry; times by
+ * other clocks are 0 and rates NAN where a run has none; remarks of equal words are one. */
 static void parts_of_runs_are_kept_apart(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Throttled samples by scripted workers: told by the clock, left out, asked for again, and never without an end. The
- * scripts name the number of steps of every request; another number ends the worker. */
+/* Throttled samples by scripted workers: told by the clock, left out, asked for again, and
+ * never without an end. The scripts name the number of steps of every request; another
+ * number ends the worker. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,8 @@ static struct dt_text script;
 static struct dt_target *target;
 static struct dt_rig rig;
 
-/* A request of as many steps as `clocks` has letters, and its answer: '.' 1 ms at full clock, 'x' rank 1 at 60 % and 2 ms. */
+/* A request of as many steps as `clocks` has letters, and its answer: '.' 1 ms at full clock, 'x'
+ * rank 1 at 60 % and 2 ms. */
 static void run(const char *mode, const char *clocks)
 {
     dt_text_add(&script, "> {\"op\":\"run\",\"n\":%zu,\"mode\":\"%s\"}\n", strlen(clocks), mode);
@@ -82,7 +84,8 @@ static void end(struct dt_result *result)
     dt_target_free(target);
 }
 
-/* Three of eight: three more are asked for. The reference is the trial's own median. Warm-up is not judged. */
+/* Three of eight: three more are asked for. The reference is the trial's own median.
+ * Warm-up is not judged. */
 static void throttled_samples_are_replaced(void **state)
 {
     (void)state;
@@ -106,8 +109,8 @@ static void throttled_samples_are_replaced(void **state)
     end(&result);
 }
 
-/* Persistent throttling: three more requests, then the trial goes on with the seven samples it has, which are too few
- * for an interval at the first look: eight more. */
+/* Persistent throttling: three more requests, then the trial goes on with the seven samples it has,
+ * which are too few for an interval at the first look: eight more. */
 static void replacements_are_limited(void **state)
 {
     (void)state;
@@ -128,7 +131,8 @@ static void replacements_are_limited(void **state)
     end(&result);
 }
 
-/* The second plan of a session is throttled throughout, by the reference of the first: all its samples are used. */
+/* The second plan of a session is throttled throughout, by the reference of the first: all
+ * its samples are used. */
 static void only_throttled_samples_are_all_used(void **state)
 {
     (void)state;
@@ -171,8 +175,8 @@ static void test_throttled_is_not_slow(void **state)
     end(&result);
 }
 
-/* 95.1 % of the reference is not throttled, 94.9 % is; ranks are judged each by its own; unknown ranks by their own median;
- * steps without clocks are not. */
+/* 95.1 % of the reference is not throttled, 94.9 % is; ranks are judged each by its own; unknown
+ * ranks by their own median; steps without clocks are not. */
 static void the_limit_is_95_percent_of_the_clock(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: alone */
-/* Recorded conversations with real workers, replayed without one (tests/tuner/transcripts/README.md): the same requests
- * give the same plain values, and a whole trial gives the median that the recorded numbers have. */
+/* Recorded conversations with real workers, replayed without one
+ * (tests/tuner/transcripts/README.md): the same requests give the same plain values, and a whole
+ * trial gives the median that the recorded numbers have. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: alone */
-/* Where the kernel has no close_range, a supervisor and its program close what they inherited all the same, also a descriptor
- * above the limit on their number, which was lowered after it was opened. This program has a close_range of its own, which
- * finds no such call. */
+/* Where the kernel has no close_range, a supervisor and its program close what they inherited all
+ * the same, also a descriptor above the limit on their number, which was lowered after it was
+ * opened. This program has a close_range of its own, which finds no such call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

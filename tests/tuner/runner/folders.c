@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Folders of dead sessions are swept; those of living ones, of other hosts, links and files stay. */
+/* Folders of dead sessions are swept; those of living ones, of other hosts,
+ * links and files stay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

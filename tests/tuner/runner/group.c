@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A group against a worker that repeats a script: good answers become plain values, each bad one an outcome with its
- * cause, and nothing of the worker is left. */
+/* A group against a worker that repeats a script: good answers become plain values, each bad one an
+ * outcome with its cause, and nothing of the worker is left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,7 +145,8 @@ static void test_replicas_answer_as_one(void **state)
     dt_group_stop(group, DT_NS_PER_SECOND);
 }
 
-/* One of three ends while the first one is awaited, which says nothing: the end is seen all the same. */
+/* One of three ends while the first one is awaited, which says nothing: the end
+ * is seen all the same. */
 static void test_the_end_of_any_replica_is_seen(void **state)
 {
     (void)state;
@@ -357,7 +358,8 @@ static void breaking_the_protocol_ends_the_group(void **state)
     }
 }
 
-/* Programs of sessions of their own, so that each has its share of the core even where the kernel groups by session. */
+/* Programs of sessions of their own, so that each has its share of the core even where the
+ * kernel groups by session. */
 static void occupy(pid_t others[OTHERS], int64_t until_ns)
 {
     for (int i = 0; i < OTHERS; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: alone */
-/* The load of others: the arithmetic by hand, and of the real system a busy child, which is ours, and a busy stranger, which is not.
- * What they had of the cores is asked of the kernel by another way (their processor clocks), so other load does not matter. */
+/* The load of others: the arithmetic by hand, and of the real system a busy child, which is ours,
+ * and a busy stranger, which is not. What they had of the cores is asked of the kernel by another
+ * way (their processor clocks), so other load does not matter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +51,8 @@ static void others_are_what_is_left(void **state)
     assert_true(dt_load_between(&a, &b).others >= 0);
 }
 
-/* Waits in which none of ours ran are others' load, also where nothing else shows it; of which program is not said. */
+/* Waits in which none of ours ran are others' load, also where nothing else shows it; of which
+ * program is not said. */
 static void waits_are_others(void **state)
 {
     (void)state;
@@ -104,7 +106,8 @@ static void expect(const char *root, double some, double all)
     assert_true(same(waits.some, some) && same(waits.all, all));
 }
 
-/* Of the control group, else of the system, where only "some" is said; nothing where there is neither. */
+/* Of the control group, else of the system, where only "some" is said; nothing
+ * where there is neither. */
 static void waits_are_read(void **state)
 {
     (void)state;

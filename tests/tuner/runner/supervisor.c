@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever a program leaves running, and however the controller ends, nothing survives the supervisor: the processes of a
- * test carry a mark in their environment, and /proc is searched for it. */
+/* Whatever a program leaves running, and however the controller ends, nothing
+ * survives the supervisor: the processes of a test carry a mark in their environment,
+ * and /proc is searched for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +80,8 @@ static void start(const char *script, const char folders[DT_SUPERVISOR_FOLDERS][
     start_ranks(script, 1, folders, out);
 }
 
-/* A tree with a member that left the process group, one that left its parent, and one that ignores TERM. */
+/* A tree with a member that left the process group, one that left its parent, and
+ * one that ignores TERM. */
 #define TREE                                                                                       \
     "sleep 1000 & setsid sleep 1000 & (sleep 1000 &) ; "                                           \
     "sh -c 'trap \"\" TERM; while :; do sleep 1000; done' & "
@@ -269,8 +271,8 @@ static void await_read(const struct dt_supervised *supervised)
         dt_clock_sleep_ns(DT_NS_PER_SECOND / 1000);
 }
 
-/* Files that libomp leaves of killed processes are removed; processes killed by others are known from
- * dt_supervisor_note. */
+/* Files that libomp leaves of killed processes are removed; processes killed by others are known
+ * from dt_supervisor_note. */
 static void test_registrations_are_removed(void **state)
 {
     (void)state;
@@ -302,7 +304,8 @@ static void test_registrations_are_removed(void **state)
         assert_int_equal(stat(paths[i], &info), -1);
 }
 
-/* Holds a process as a debugger does, so that SIGCONT does not resume it; SIGKILL of the tracer lets it go. */
+/* Holds a process as a debugger does, so that SIGCONT does not resume it; SIGKILL of
+ * the tracer lets it go. */
 static pid_t trace(pid_t pid)
 {
     int ends[2];
@@ -388,7 +391,8 @@ static bool sleeps(const char *pid)
     return read && strcmp(name, "sleep\n") == 0;
 }
 
-/* A process in the freezer of cgroup 1 waits uninterruptibly: no signal ends it, as in a driver that does not answer. */
+/* A process in the freezer of cgroup 1 waits uninterruptibly: no signal ends it, as in a driver
+ * that does not answer. */
 static void test_a_process_that_cannot_be_killed_is_given_up(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a session expects of an engine's plans: their predicted steps as dt_predict has them, and of plans that lack memory an order behind
- * those that fit. */
+/* What a session expects of an engine's plans: their predicted steps as dt_predict has them, and of
+ * plans that lack memory an order behind those that fit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,8 @@
 
 static struct dt_target target;
 
-/* Wan2.1 of 14 billion parameters on an L40 of 48 GiB: too large for one device at 720p, not for two that split its weights. */
+/* Wan2.1 of 14 billion parameters on an L40 of 48 GiB: too large for one device at 720p, not for
+ * two that split its weights. */
 static int setup(void **state)
 {
     static const char text[] =

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the records of several comparisons make of a session: one whose first entrant fell and is repeated without it, or is not; a second
- * one that finds less than the first; a shoot-out that no comparison followed; what a documented plan, plan 1, changes. Times are planted,
- * so that each answer is known. */
+/* What the records of several comparisons make of a session: one whose first entrant fell and is
+ * repeated without it, or is not; a second one that finds less than the first; a shoot-out that
+ * no comparison followed; what a documented plan, plan 1, changes. Times are planted, so that
+ * each answer is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +73,8 @@ static struct dt_entrant entrant_of(int plan, double seconds, int sets, bool fal
     return entrant;
 }
 
-/* plans: seconds of each, 0: it does not take part. fallen: after so many sets the first plan computes something else;
+/* plans: seconds of each, 0: it does not take part. fallen: after so many sets the first plan
+ * computes something else;
  * 0: never. */
 static void compare(const char *name, const double plans[PLANS], int fallen)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stored plans that a session tries first: for the same work, nearest first, without duplicates, feasible here. */
+/* Stored plans that a session tries first: for the same work, nearest first, without
+ * duplicates, feasible here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables written by hand, of each kind, against what they say; the landscape that is recorded here; noise against the
- * variance of a mean; two tables that share some of their plans. */
+/* Tables written by hand, of each kind, against what they say; the landscape that is recorded here;
+ * noise against the variance of a mean; two tables that share some of their plans. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,7 +87,8 @@ static void reads_t4_files(void **state)
     dt_landscape_free(table);
 }
 
-/* Seconds of a step for an image: the median of the slowest rank's steps over the batch. The interrupted trial has no value. */
+/* Seconds of a step for an image: the median of the slowest rank's steps over the batch. The
+ * interrupted trial has no value. */
 static void reads_journals(void **state)
 {
     struct dt_landscape *table = open_table(DATA "journal.jsonl");
@@ -150,7 +151,8 @@ static void noisy_trials_are_bootstrap_means(void **state)
     for (uint64_t seed = 0; seed < DRAWS; seed++) {
         dt_landscape_trial_noisy(table, &point, seed, &trial);
         assert_true(trial.value == 1.5 || trial.value == 2 || trial.value == 2.5);
-        /* two draws of 1.5 and 2.5: when they differ, the variance of their mean is 0.25, of its logarithm 0.25 / 4 */
+        /* two draws of 1.5 and 2.5: when they differ, the variance of their mean is 0.25, of
+         * its logarithm 0.25 / 4 */
         assert_true(fabs(trial.variance - (trial.value == 2 ? 0.0625 : 0)) < 1e-12);
         sum += trial.value;
         squares += (trial.value - 2) * (trial.value - 2);
@@ -171,7 +173,8 @@ static const char other[] =
     "\"c\": {\"fast\": true, \"layout\": \"tiled\", \"ratio\": 0.125, \"block\": 32, \"time\": "
     "8}}}";
 
-/* Axes stand in another order and have other values; 0.5 is the same in both though one counts in 1/1000. */
+/* Axes stand in another order and have other values; 0.5 is the same in both though
+ * one counts in 1/1000. */
 static void maps_another_table_by_names(void **state)
 {
     char path[] = "/tmp/dittune-table-XXXXXX";

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: alone dose slow */
-/* Planted sessions on virtual time: after every record the session that runs equals the one that is read back from its journal so far, field
- * by field. Plans fail, others load the machine, limits are broken, references fail; a part of the sessions is killed after some record, and
- * gone on with. Two objectives. */
+/* Planted sessions on virtual time: after every record the session that runs equals the one that is
+ * read back from its journal so far, field by field. Plans fail, others load the machine, limits
+ * are broken, references fail; a part of the sessions is killed after some record, and gone on
+ * with. Two objectives. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +51,8 @@ static void compare(const char *after)
              tuning.session->id);
 }
 
-/* Called when a record was written, before it is applied to the session that runs: both have the records before it. */
+/* Called when a record was written, before it is applied to the session that runs: both have
+ * the records before it. */
 static void record_added(const char *text, size_t size)
 {
     json_t *record = NULL;
@@ -92,7 +94,8 @@ static const char *fault_of(struct dt_rng *rng)
     return faults[dt_rng_below(rng, sizeof faults / sizeof faults[0])];
 }
 
-/* slow: steps that take so long that others begin and end to load the machine while the search goes on. */
+/* slow: steps that take so long that others begin and end to load the machine
+ * while the search goes on. */
 static void plant(struct dt_rng *rng, bool slow)
 {
     FILE *file = fopen(SCENARIO, "w");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* same_session - two sessions compared field by field
  *
- * What a record does not have is left out: facts about how a trial was run that only the controller needs while it runs (cores that our own
- * processes kept busy, time spent on references, the trace), and what a comparison knows of its processes. */
+ * What a record does not have is left out: facts about how a trial was run that only the controller
+ * needs while it runs (cores that our own processes kept busy, time spent on references, the
+ * trace), and what a comparison knows of its processes. */
 #ifndef DT_TESTS_TUNER_SESSION_SAME_SESSION_H
 #define DT_TESTS_TUNER_SESSION_SAME_SESSION_H
 

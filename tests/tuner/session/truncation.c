@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: dose slow */
-/* However soon a session is cut short, what it stores is not slower than the default: every search on every recorded
- * table (the full dose has those of other fields, too), cut after each evaluation, judged by the session's own verdict.
+/* However soon a session is cut short, what it stores is not slower than the default: every search
+ * on every recorded table (the full dose has those of other fields, too), cut after each
+ * evaluation, judged by the session's own verdict.
  *
- * Without noise that holds of every cut, with a final comparison and without one. With noise a session without a final comparison stores
- * the default itself; one with it stores another plan only when its comparison, made of repetitions that the choice has
- * not seen, says faster: that is wrong at most as often as the alpha it spends. */
+ * Without noise that holds of every cut, with a final comparison and without one. With noise a
+ * session without a final comparison stores the default itself; one with it stores another plan
+ * only when its comparison, made of repetitions that the choice has not seen, says faster: that is
+ * wrong at most as often as the alpha it spends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -219,7 +221,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The plan at this quantile of the valid ones: a default of such quality; below 0: one that fails. */
+/* The plan at this quantile of the valid ones: a default of such quality;
+ * below 0: one that fails. */
 static struct dt_point plan_at(const struct dt_landscape *landscape, double quantile)
 {
     struct dt_point point = {{0}};

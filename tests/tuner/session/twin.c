@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctest: alone */
-/* A whole session with the scenario worker on virtual time: the second copy of a plan is slower by a planted share, or
- * cannot be had, and the verdict follows. */
+/* A whole session with the scenario worker on virtual time: the second copy of a plan is slower by
+ * a planted share, or cannot be had, and the verdict follows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,8 @@
 #define SCENARIO DT_BINARY_DIR "/tests/test_session_twin.json"
 #define CLOCK    DT_BINARY_DIR "/tests/test_session_twin.clock"
 
-/* Plan 0 is the default, visits differ by a thousandth; `more` is what is special. Later plans need less memory. */
+/* Plan 0 is the default, visits differ by a thousandth; `more` is what is special. Later
+ * plans need less memory. */
 #define PLANS(ns, more)                                                                            \
     "{\"ns\":[" ns "], \"swing\":0.0005, \"cold\":2, \"verify\":false, \"log\":false,"             \
     " \"bytes\":{\"0\":300, \"1\":200, \"2\":100}" more "}"
@@ -139,8 +140,9 @@ static void test_without_a_twin_nothing_is_decided(void **state)
     }
 }
 
-/* A set of a plan is three steps to prepare, two to warm up and two rounds of two: nine of 60 ms. Four sets of three plans would
- * take 1.3 times 6.5 s, of two 4.3 s; the trials leave about 6 s of 9. */
+/* A set of a plan is three steps to prepare, two to warm up and two rounds of two: nine of
+ * 60 ms. Four sets of three plans would take 1.3 times 6.5 s, of two 4.3 s; the trials
+ * leave about 6 s of 9. */
 static void the_twin_is_left_out_when_time_is_short(void **state)
 {
     (void)state;
@@ -160,7 +162,8 @@ static void the_twin_is_left_out_when_time_is_short(void **state)
     end();
 }
 
-/* Plan 2 needs less memory than plan 1: in the shoot-out half a per cent makes a tie, 2 % does not. */
+/* Plan 2 needs less memory than plan 1: in the shoot-out half a per cent makes
+ * a tie, 2 % does not. */
 static void test_the_shootout_prefers_the_simpler_of_ties(void **state)
 {
     (void)state;

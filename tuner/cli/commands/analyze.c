@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers of a recorded measurement, computed again from its raw samples by the functions that judged it live. */
+/* The numbers of a recorded measurement, computed again from its raw samples by the functions
+ * that judged it live. */
 #include "base/figures.h"
 #include "db/journal.h"
 #include "tuner/cli/print.h"

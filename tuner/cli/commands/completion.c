@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Scripts for shells: the templates of tuner/cli/completion, filled from the rows of the parser. A line "@mark ..." is
- * there once for each command or option that the mark is about, and {{..}} is one of its texts. Values are the lower-case
- * words of a hint; a hint that names a file, a folder or a program is completed by files. To add a shell: a template, its
- * row in cmake/dittune.cmake, and one of `shells`. */
+/* Scripts for shells: the templates of tuner/cli/completion, filled from the rows of the parser. A
+ * line "@mark ..." is there once for each command or option that the mark is about, and {{..}} is
+ * one of its texts. Values are the lower-case words of a hint; a hint that names a file, a folder
+ * or a program is completed by files. To add a shell: a template, its row in cmake/dittune.cmake,
+ * and one of `shells`. */
 #include "search/search.h"
 #include "tuner/cli/database/verbs.h"
 #include "tuner/cli/options_int.h"
@@ -19,7 +20,8 @@ static const char zsh[] = {
 static const char fish[] = {
 #include "completion.fish.inc"
 };
-/* Characters after a backslash in the meaning of a command, and of an option; both stand in '...'. */
+/* Characters after a backslash in the meaning of a command, and of an option;
+ * both stand in '...'. */
 static const struct shell {
     const char *name, *template, *of_command, *of_option;
 } shells[] = {{"bash", bash, "", ""}, {"zsh", zsh, "", "[]:\\"}, {"fish", fish, "\\'", "\\'"}};

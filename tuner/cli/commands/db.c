@@ -28,8 +28,8 @@ static dt_status find_verb(const char *word, const struct dt_verb **verb)
     return status;
 }
 
-/* A signal ends the command at once: there is no session to end, and an interrupted commit leaves the old file or the
- * new one (tests/db/faults). */
+/* A signal ends the command at once: there is no session to end, and an interrupted commit leaves
+ * the old file or the new one (tests/db/faults). */
 static void leave_on_signal(int number)
 {
     _exit(128 + number);

@@ -13,7 +13,8 @@
 
 enum { NEAREST = 3 };
 
-/* It sets a variable of the built-in network's library: only a group of processes of its own can run it. */
+/* It sets a variable of the built-in network's library: only a group of processes
+ * of its own can run it. */
 static bool sets_variables(const struct dt_target *target, const struct dt_point *point)
 {
     for (int a = 0; !target->foreign && a < dt_space_axes(target->space); a++) {
@@ -75,7 +76,8 @@ static void add_plan(const json_t *plan, struct dt_text *out)
     dt_text_add(out, "\n");
 }
 
-/* Adds a feasible plan's result from a session of the engine in the store, or a sentence that there is none. */
+/* Adds a feasible plan's result from a session of the engine in the store, or a
+ * sentence that there is none. */
 static dt_status add_stored(const struct dt_options *options, const struct dt_export_own *own,
                             const char *plan, json_t *fields, struct dt_text *out)
 {
@@ -182,8 +184,8 @@ static dt_status find_misspelt(const struct dt_options *options, const json_t *u
     return DT_OK;
 }
 
-/* A name that neither the engine nor a plan of dittune has is misspelt, whether or not the plan is feasible: the engine's file is
- * asked about the other names alone. */
+/* A name that neither the engine nor a plan of dittune has is misspelt, whether or not the plan is
+ * feasible: the engine's file is asked about the other names alone. */
 static dt_status check_names(const struct dt_options *options, struct dt_export_request request)
 {
     DT_CLEANUP(dt_export_fini) struct dt_export export = {.json = NULL};

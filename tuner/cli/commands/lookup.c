@@ -65,7 +65,7 @@ static bool wants_json(const struct dt_options *options)
            (options->print.format != NULL && strcmp(options->print.format, "json") == 0);
 }
 
-static dt_status print(const struct dt_options *options, const struct dt_answer *answer)
+static dt_status print_answer(const struct dt_options *options, const struct dt_answer *answer)
 {
     struct dt_options own = *options;
     if (of_engine(answer) && own.lookup.engine != NULL && !dt_engine_known(own.lookup.engine))
@@ -100,8 +100,9 @@ struct required {
     double resolution; /* share; 0: any */
 };
 
-/* Measured on cores, and not by the engine that the plan would be exported to: what wins on cores may lose on the GPUs
- * that engines run on. True also when memory for the engine's name runs out. */
+/* Measured on cores, and not by the engine that the plan would be exported to: what wins
+ * on cores may lose on the GPUs that engines run on. True also when memory for the
+ * engine's name runs out. */
 static bool is_of_cores(const struct dt_options *options, const struct dt_answer *answer)
 {
     const json_t *hard = json_object_get(json_object_get(answer->entry, "fingerprint"), "hard");
@@ -116,18 +117,18 @@ static bool is_of_cores(const struct dt_options *options, const struct dt_answer
 }
 
 /* --require-resolution is of plans as they were measured. */
-static bool resolved(const struct dt_answer *answer, const struct required *required)
+static bool is_resolved(const struct dt_answer *answer, const struct required *required)
 {
     return !(required->resolution > 0) ||
            (answer->measured != NULL && answer->measured->resolution <= required->resolution);
 }
 
-static bool enough(const struct dt_options *options, const struct dt_answer *answer,
-                   const struct required *required)
+static bool is_enough(const struct dt_options *options, const struct dt_answer *answer,
+                      const struct required *required)
 {
     bool weak = required->tier > DT_TIER_HEURISTIC && is_of_cores(options, answer);
     return !weak && dt_answer_meets(answer, required->tier, required->decided) &&
-           resolved(answer, required);
+           is_resolved(answer, required);
 }
 
 /* Nothing is stored: a name that is no engine may be mistyped. */
@@ -176,9 +177,9 @@ static dt_status fail_resolution(const struct dt_options *options, const struct 
 }
 
 /* Prints only JSON, which includes the tier; a plan alone would not show it. */
-static dt_status refuse(const struct dt_options *options, const struct dt_query *query,
-                        const struct dt_answer *answer, const struct required *required,
-                        const char *other)
+static dt_status refuse_answer(const struct dt_options *options, const struct dt_query *query,
+                               const struct dt_answer *answer, const struct required *required,
+                               const char *other)
 {
     if (answer->entry == NULL && answer->refused == NULL && options->lookup.engine != NULL)
         DT_TRY(check_engine(options));
@@ -195,7 +196,7 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
                        "the plan stored for %s was measured on cores by %s, not by %s, and may "
                        "lose on GPUs; --require heuristic takes it",
                        dt_query_title_of(query, answer), answer->engine, options->lookup.engine);
-    if (answer->tier >= required->tier && answer->entry != NULL && !resolved(answer, required))
+    if (answer->tier >= required->tier && answer->entry != NULL && !is_resolved(answer, required))
         return fail_resolution(options, query, answer);
     if (answer->tier == DT_TIER_EXACT && answer->why_provisional == NULL)
         return dt_fail(DT_EWEAK,
@@ -237,8 +238,8 @@ static dt_status refuse(const struct dt_options *options, const struct dt_query 
                    dt_text_at(&advice), rule);
 }
 
-/* Where the command was given without --private, and the store has private ones: the answer to the same question about a private
- * command replaces a weaker one, or one that names no reason. */
+/* Where the command was given without --private, and the store has private ones: the answer to the
+ * same question about a private command replaces a weaker one, or one that names no reason. */
 static dt_status look_private(const struct dt_options *options, const struct dt_snapshot *snapshot,
                               struct dt_query **query, struct dt_answer **answer)
 {
@@ -263,10 +264,10 @@ static dt_status look_private(const struct dt_options *options, const struct dt_
     return DT_OK;
 }
 
-/* The engine's plan of a published model that is predicted to be the fastest on the question's device; *plan stays NULL where the
- * model or the device has no card, or nothing fits. */
-static dt_status predict(const struct dt_options *options, const struct dt_query *query,
-                         struct dt_ranking *ranking, const json_t **plan)
+/* The engine's plan of a published model that is predicted to be the fastest on the question's
+ * device; *plan stays NULL where the model or the device has no card, or nothing fits. */
+static dt_status predict_plan(const struct dt_options *options, const struct dt_query *query,
+                              struct dt_ranking *ranking, const json_t **plan)
 {
     const json_t *hard = dt_query_hard(query);
     int64_t devices = dt_json_integer_at(dt_query_key(query), "devices");
@@ -288,7 +289,7 @@ static dt_status predict(const struct dt_options *options, const struct dt_query
     return DT_OK;
 }
 
-/* Of an engine: not measured, predicted. */
+/* Prints an engine's plan that was predicted, not measured. */
 static dt_status print_predicted(const struct dt_options *options, const struct dt_answer *answer,
                                  const struct dt_ranking *ranking, const json_t *plan)
 {
@@ -303,11 +304,11 @@ static dt_status print_predicted(const struct dt_options *options, const struct 
     told.evidence = "predicted";
     told.reason = dt_text_at(&reason);
     told.plan = plan;
-    return print(options, &told);
+    return print_answer(options, &told);
 }
 
-static dt_status look(const struct dt_options *options, const struct dt_query *query,
-                      const struct required *required)
+static dt_status look_up(const struct dt_options *options, const struct dt_query *query,
+                         const struct required *required)
 {
     DT_CLEANUP(dt_snapshot_close_at) struct dt_snapshot *snapshot = NULL;
     DT_CLEANUP(dt_query_free_at) struct dt_query *private = NULL;
@@ -321,21 +322,21 @@ static dt_status look(const struct dt_options *options, const struct dt_query *q
                       "missing; 'dittune db rebuild --salvage' brings back what is whole",
                       dt_snapshot_fallback(snapshot));
     DT_TRY(dt_lookup(snapshot, query, &answer));
-    if (!enough(options, answer, required))
+    if (!is_enough(options, answer, required))
         DT_TRY(look_private(options, snapshot, &private, &answer));
-    if (enough(options, answer, required) && answer->plan != NULL)
-        return print(options, answer);
+    if (is_enough(options, answer, required) && answer->plan != NULL)
+        return print_answer(options, answer);
     DT_CLEANUP(dt_ranking_fini) struct dt_ranking ranking = {.key = NULL};
     const json_t *plan = NULL;
-    DT_TRY(predict(options, query, &ranking, &plan));
+    DT_TRY(predict_plan(options, query, &ranking, &plan));
     if (plan != NULL && required->tier <= DT_TIER_HEURISTIC && answer->plan == NULL)
         return print_predicted(options, answer, &ranking, plan);
-    return enough(options, answer, required)
-               ? print(options, answer)
-               : refuse(options, private != NULL ? private : query, answer, required,
-                        answer->plan != NULL ? "default rule's plan"
-                        : plan != NULL       ? "predicted plan"
-                                             : NULL);
+    return is_enough(options, answer, required)
+               ? print_answer(options, answer)
+               : refuse_answer(options, private != NULL ? private : query, answer, required,
+                               answer->plan != NULL ? "default rule's plan"
+                               : plan != NULL       ? "predicted plan"
+                                                    : NULL);
 }
 
 dt_status dt_command_lookup(const struct dt_options *options)
@@ -353,5 +354,5 @@ dt_status dt_command_lookup(const struct dt_options *options)
     if (options->job.plan != NULL)
         return dt_export_own(options);
     DT_TRY(dt_ask(options, &query));
-    return look(options, query, &required);
+    return look_up(options, query, &required);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The cards of published models; of one model, how many plans each known engine takes, or the plans of one engine. A card of
- * a model's own configurations. */
+/* The cards of published models; of one model, how many plans each known engine takes, or the plans
+ * of one engine. A card of a model's own configurations. */
 #include "base/figures.h"
 #include "db/engines/engines.h"
 #include "model/cards/from.h"
@@ -123,7 +123,8 @@ static int64_t plan_degree(const json_t *plan, const char *name)
     return value != NULL ? json_integer_value(value) : 1;
 }
 
-/* The engine's plans whose weights a device holds. Tensor parallelism and PipeFusion split the transformer's weights. */
+/* The engine's plans whose weights a device holds. Tensor parallelism and PipeFusion split the
+ * transformer's weights. */
 static dt_status list_plans(const struct question *question, const char *engine, json_t **plans)
 {
     DT_TRY(dt_engine_plans(engine, question->key, question->wanted, plans));

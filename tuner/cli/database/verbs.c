@@ -198,8 +198,8 @@ static dt_status verb_merge(const struct dt_verb_call *call)
     return check_whole(call->upkeep, status);
 }
 
-/* An export does not overwrite: it may be all that is left of a store. Standard output has the export, so it is no verb that
- * reports there. */
+/* An export does not overwrite: it may be all that is left of a store. Standard output has the
+ * export, so it is no verb that reports there. */
 static dt_status export_all(const struct dt_verb_call *call)
 {
     json_auto_t *entries = NULL;

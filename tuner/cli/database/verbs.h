@@ -48,7 +48,8 @@ bool dt_choice_of_id(const struct dt_choice *choice, uint64_t id);
 bool dt_choice_of_entry(const struct dt_choice *choice, const struct dt_stored_entry *entry);
 /* DT_EUSAGE for an empty selection; the sentence names what was chosen by. */
 dt_status dt_choice_none(const struct dt_choice *choice) DT_MUST_CHECK;
-/* The ids of the chosen lines, owned by the caller; lines that are no entries are chosen only by ids. */
+/* The ids of the chosen lines, owned by the caller; lines that are no entries
+ * are chosen only by ids. */
 dt_status dt_choice_ids(const struct dt_choice *choice, const char *directory, uint64_t **ids,
                         size_t *count) DT_MUST_CHECK;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* progress - what a command that measures does now and what it has found, on standard error
  *
- * On a terminal a few lines that are redrawn in place (screen.h) four times a second at most; elsewhere a line for each trial.
- * SIGUSR1 prints the state once.
+ * On a terminal a few lines that are redrawn in place (screen.h) four times a second at most;
+ * elsewhere a line for each trial. SIGUSR1 prints the state once.
  */
 #ifndef DT_TUNER_CLI_LIVE_PROGRESS_H
 #define DT_TUNER_CLI_LIVE_PROGRESS_H
@@ -70,7 +70,8 @@ void dt_progress_end(struct dt_progress *progress); /* erases the lines */
 /* Shows a session (struct dt_session.watch). Borrows progress. */
 struct dt_watch dt_progress_watch(struct dt_progress *progress);
 
-/* The state as lines for people (state.c). columns: lines that are longer are broken; 0: none is. */
+/* The state as lines for people (state.c). columns: lines that are longer
+ * are broken; 0: none is. */
 void dt_progress_text(const struct dt_progress *progress, int columns, struct dt_text *out);
 /* The same for --json-stream; new reference. */
 json_t *dt_progress_json(const struct dt_progress *progress);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The cursor rests at the end of the last line. Everything is relative to it, so scrolling does no harm. What a narrower window
- * wraps is not taken back: only rows that are surely ours are erased. */
+/* The cursor rests at the end of the last line. Everything is relative to it, so
+ * scrolling does no harm. What a narrower window wraps is not taken back: only rows that
+ * are surely ours are erased. */
 #include "tuner/cli/live/screen.h"
 
 #include "base/columns.h"
@@ -87,8 +88,8 @@ bool dt_screen_stale(void)
     return screen.stale != 0;
 }
 
-/* Appends the lines cut to the terminal; returns their number. The last column stays free, since some terminals wrap when it is
- * written. */
+/* Appends the lines cut to the terminal; returns their number. The last column stays free, since
+ * some terminals wrap when it is written. */
 static int add_lines(const char *lines, struct dt_text *out)
 {
     struct winsize window = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bounds of the ratio of two trials are those of their intervals: no pairs were measured, which is for the final comparison. */
+/* Bounds of the ratio of two trials are those of their intervals: no pairs were measured, which is
+ * for the final comparison. */
 #include "base/clock.h"
 #include "base/columns.h"
 #include "base/figures.h"
@@ -43,7 +44,8 @@ static void add_time(const struct dt_progress *progress, struct dt_text *out)
                 dt_figure_number(rint(all)).text, dt_figure_span_of(fmax(all - used, 0)).text);
 }
 
-/* "best 81.2 ms [80.9, 81.6], 1.12x [1.1, 1.14] the default", and its plan: the trials' own figures. */
+/* "best 81.2 ms [80.9, 81.6], 1.12x [1.1, 1.14] the default", and its plan: the
+ * trials' own figures. */
 static void add_best(const struct dt_progress *progress, struct dt_text *out)
 {
     const struct dt_result *best = progress->best, *fallback = progress->fallback;
@@ -78,7 +80,8 @@ static void add_sparks(const struct dt_curve *curve, struct dt_text *out)
     }
 }
 
-/* The curve of the best value, the time of the last improvement, and the search's chance of another one. */
+/* The curve of the best value, the time of the last improvement, and the search's
+ * chance of another one. */
 static void add_search(const struct dt_progress *progress, struct dt_text *out)
 {
     const struct dt_curve *curve = &progress->curve;

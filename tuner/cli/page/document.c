@@ -79,7 +79,8 @@ static void add_no_figures(const struct filling *filling)
                    "failed, or there was nothing to draw.");
 }
 
-/* Sessions as JSON: an object, or a list of two; without the trials of a session that has more than `trials` of them. */
+/* Sessions as JSON: an object, or a list of two; without the trials of a session that has more
+ * than `trials` of them. */
 static void sessions_json(const struct dt_session *const sessions[], int n, int trials,
                           struct dt_text *out)
 {
@@ -95,7 +96,8 @@ static void sessions_json(const struct dt_session *const sessions[], int n, int 
     json_decref(list);
 }
 
-/* The JSON of --format json, for programs that read the page: no text in it ends its element. Many trials are in --format csv. */
+/* The JSON of --format json, for programs that read the page: no text in it ends its element. Many
+ * trials are in --format csv. */
 static void add_json(const struct filling *filling)
 {
     const struct dt_session *sessions[2] = {NULL};

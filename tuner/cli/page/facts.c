@@ -98,9 +98,9 @@ static int count_outcome(const struct page_view *view, int outcome, const struct
     return n;
 }
 
-/* The share of a rank's limit, where one was given; of its GPU's memory, or of the machine's by all ranks:
- * ": 34 % of the limit of 60 MiB a rank", ", and at most 1012 MiB in all 2: 4 % of the machine's
- * 24 GiB" */
+/* The share of a rank's limit, where one was given; of its GPU's memory, or of the machine's by
+ * all ranks: ": 34 % of the limit of 60 MiB a rank", ", and at most 1012 MiB in all 2: 4 % of
+ * the machine's 24 GiB" */
 static void add_memory_share(const struct page_view *view, const struct dt_result *best,
                              struct dt_text *out)
 {
@@ -596,7 +596,8 @@ static void documented_of_entry(const struct dt_page *page, struct dt_text *out)
     dt_words_documented_stored(&page->entry.fields, out);
 }
 
-/* Answers in their order; NULL: a session, or an entry alone, has none. of_closing: of what both have of the session's end. */
+/* Answers in their order; NULL: a session, or an entry alone, has none. of_closing: of what both
+ * have of the session's end. */
 static const struct {
     const char *name;
     void (*of_session)(const struct page_view *view, struct dt_text *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures: a gnuplot script of numbers and of words that mean nothing to it goes to the program's standard
- * input; one SVG comes from its standard output, and gets the page's names and tooltips.
+/* Figures: a gnuplot script of numbers and of words that mean nothing to it goes to the program's
+ * standard input; one SVG comes from its standard output, and gets the page's names and tooltips.
  *
  *     figure_begin(&figure, view, "ranks", "rank", "median step, ms");
  *     figure_series(&figure, "@ using 1:2 with boxes lc rgb c_main");
@@ -32,8 +32,8 @@ struct page_figure {
     const struct page_view *view;
     char name[40]; /* prefix of its elements: no other figure of the page has it */
     bool small;
-    /* Lines of titles are tooltips of the next point or bar of the first plot; an empty line: none; a
-     * line "\f": the next ones are of the next plot. Escaped. */
+    /* Lines of titles are tooltips of the next point or bar of the first plot; an empty line: none;
+     * a line "\f": the next ones are of the next plot. Escaped. */
     struct dt_text script, plot, titles;
     char clause[256];   /* the open series's, "": none */
     int series, points; /* before it; its own */
@@ -74,8 +74,9 @@ static const char *titles_of(const struct page_figure *figure, int plot)
     return titles != NULL ? titles : "";
 }
 
-/* gnuplot's symbols have the same names in each figure, and a page needs names of their own. Its titles are names of its
- * plots: the next point or bar of a plot gets the next title instead, none where the line is empty. */
+/* gnuplot's symbols have the same names in each figure, and a page needs names of their own. Its
+ * titles are names of its plots: the next point or bar of a plot gets the next title instead, none
+ * where the line is empty. */
 static void add_named(const struct page_figure *figure, const char *at, struct dt_text *out)
 {
     static const char *const parts[] = {"id='",   "href='#",   "url(#", "<title>",
@@ -153,7 +154,8 @@ static void figure_axis(struct page_figure *figure, char axis, const char *text)
     dt_text_add(&figure->script, "' tc rgb c_ink\n");
 }
 
-/* x, y: what the axes are called; it is as wide as its place, a name that begins with "effect" less. */
+/* x, y: what the axes are called; it is as wide as its place, a name that
+ * begins with "effect" less. */
 static void figure_begin(struct page_figure *figure, const struct page_view *view, const char *name,
                          const char *x, const char *y)
 {
@@ -194,8 +196,9 @@ static void series_end(struct page_figure *figure)
     figure->series++;
 }
 
-/* Points that follow, and how gnuplot plots them, in its words, "@" for their data; colours are c_ink, c_main ..
- * Without points nothing is plotted. What else the script says comes before the first series. */
+/* Points that follow, and how gnuplot plots them, in its words, "@" for their data; colours
+ * are c_ink, c_main .. Without points nothing is plotted. What else the script says comes
+ * before the first series. */
 static void figure_series(struct page_figure *figure, const char *format, ...)
 {
     va_list arguments;
@@ -277,8 +280,8 @@ static void add_tick(double tick, int *n, struct dt_text *out)
     dt_text_add(out, "%s%g", (*n)++ > 0 ? ", " : "", tick);
 }
 
-/* Over more than a decade 1, 2 and 5 times the powers of ten, else three to eight even steps: gnuplot's own ticks are the
- * powers alone. */
+/* Over more than a decade 1, 2 and 5 times the powers of ten, else three to eight even steps:
+ * gnuplot's own ticks are the powers alone. */
 static void add_ticks(double low, double high, struct dt_text *out)
 {
     static const double parts[] = {1, 2, 5};
@@ -677,7 +680,8 @@ void dt_page_draw_ranks(const struct page_view *view, struct dt_text *out)
         out);
 }
 
-/* A plan's kinds of work: those of a step, or, where plans differ in their batch, of an image and step. */
+/* A plan's kinds of work: those of a step, or, where plans differ in their batch,
+ * of an image and step. */
 struct work {
     bool known;              /* it has phases */
     struct dt_result result; /* borrowed, with ceilings that may be of another trial */
@@ -708,8 +712,8 @@ static struct work work_of(const struct page_view *view, const struct dt_result 
     return work;
 }
 
-/* A bar for each kind of work, in the order of another plan's, and a line where it would end at the device's
- * ceiling, where that is known. */
+/* A bar for each kind of work, in the order of another plan's, and a line where it would end at the
+ * device's ceiling, where that is known. */
 static void add_bars(struct page_figure *figure, const struct work *work, const struct work *order,
                      double shift)
 {

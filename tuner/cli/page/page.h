@@ -47,8 +47,9 @@ struct dt_page {
     struct dt_text before;
 };
 
-/* directory: of the store; usual: commands need not name it. word: NULL for the entry of the newest session
- * or result. *page must not move before dt_page_close, which is to be called after errors, too.
+/* directory: of the store; usual: commands need not name it. word: NULL for the entry of
+ * the newest session or result. *page must not move before dt_page_close, which is to be
+ * called after errors, too.
  * DT_EUSAGE: the word names nothing, or several entries, or the file is another; DT_ECORRUPT,
  * DT_EIO, DT_ENOMEM. */
 dt_status dt_page_open(const char *directory, bool usual, const char *word,

@@ -12,7 +12,8 @@
 struct page_row {
     const struct dt_result *result;
     int number; /* from 1, in the order of the session */
-    /* The objective's value, in seconds, smaller is better, with its interval; NAN: not measured. */
+    /* The objective's value, in seconds, smaller is better, with its
+     * interval; NAN: not measured. */
     double value, low, high;
     double predicted; /* by the prior, from the measured default; NAN: not both are known */
     bool best;        /* it may be stored, and none before it was as fast */

@@ -38,7 +38,8 @@ void dt_pen_range(struct page_pen *pen, double low,
                   double high); /* "1.2 to 3"; "-" unless both are known */
 void dt_pen_end(struct page_pen *pen);
 
-/* Text with & < > " ' as entities; control characters and bytes that are not UTF-8 are made visible. */
+/* Text with & < > " ' as entities; control characters and bytes that are not
+ * UTF-8 are made visible. */
 void dt_pen_escape(const char *text, struct dt_text *out);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A session as a page of a cookbook, in the order of the recipes of vLLM-Omni and SGLang: hardware and versions, command, protocol,
- * times by stage, memory, and what was not measured. All times are in milliseconds, as in other recipes. */
+/* A session as a page of a cookbook, in the order of the recipes of vLLM-Omni and SGLang: hardware
+ * and versions, command, protocol, times by stage, memory, and what was not measured. All times are
+ * in milliseconds, as in other recipes. */
 #include "tuner/cli/page/page_int.h"
 
 #include "base/quote.h"
@@ -132,7 +133,8 @@ static void command_add(const struct page_view *view, const struct dt_result *be
 
 /* ---- the machine */
 
-/* Adds the parts of the fingerprint that people compare: no hashes, and nothing of dittune's own. */
+/* Adds the parts of the fingerprint that people compare: no hashes, and
+ * nothing of dittune's own. */
 static void machine_add(const struct page_view *view, struct page_pen *pen)
 {
     static const char *const hidden[] = {"topology", "calls", "method", NULL};
@@ -254,7 +256,8 @@ static void row_add(const struct page_view *view, struct page_pen *pen, const ch
                                                     : NAN);
 }
 
-/* The rank whose device has the least memory left while the plan is resident; -1: the driver was not asked. */
+/* The rank whose device has the least memory left while the plan is resident; -1: the
+ * driver was not asked. */
 static int fullest_rank(const struct dt_device_bytes *memory)
 {
     int fullest = -1;

@@ -329,7 +329,8 @@ void dt_page_machine(const struct page_view *view, struct page_pen *pen)
 
 /* ---- words */
 
-/* Rows of the template's table of words: parameters of the space that have a meaning of their own. */
+/* Rows of the template's table of words: parameters of the space that have a
+ * meaning of their own. */
 void dt_page_words(const struct page_view *view, struct page_pen *pen)
 {
     static const char *const parameters[][2] = {

@@ -60,7 +60,8 @@ static void add_ratio(const struct dt_entrant *entrant, struct dt_text *out)
                         1 / entrant->ratio.interval.low, out);
 }
 
-/* Where batches differ the objective is what compares, and takes the place of the step's interval. */
+/* Where batches differ the objective is what compares, and takes the place of
+ * the step's interval. */
 static bool shows_objective(const struct table *table)
 {
     return table->target->objective->one_batch == 0;
@@ -163,7 +164,8 @@ static bool same_plan(const struct dt_session *session, enum dt_entrant_role rol
     return dt_point_equal(target->space, point, &target->fallback);
 }
 
-/* Adds the worker's remarks on the runs of a row's plan, unless a row before has the same result. */
+/* Adds the worker's remarks on the runs of a row's plan, unless a row before
+ * has the same result. */
 static void add_remarks(const struct dt_table_row rows[], size_t at, struct dt_text *out)
 {
     const struct dt_result *result = rows[at].result;

@@ -312,8 +312,8 @@ static json_t *fits_batch(const double batches[], const double seconds[], int n)
     return object;
 }
 
-/* Bandwidths of a point: bytes over time, and what the links carried of it (nccl-tests, doc/PERFORMANCE.md): a rank keeps
- * one block of an all-to-all to itself. */
+/* Bandwidths of a point: bytes over time, and what the links carried of it (nccl-tests,
+ * doc/PERFORMANCE.md): a rank keeps one block of an all-to-all to itself. */
 static void add_bandwidths(const struct dt_timed_exchange *exchange, json_t *points)
 {
     double n = exchange->ranks, factor = strcmp(exchange->kind, "alltoall") == 0 ? (n - 1) / n : 1;

@@ -27,7 +27,8 @@ static void first_line(const char *path, char line[], size_t room)
     dt_text_mend(line);
 }
 
-/* Display controllers of NVIDIA (vendor 0x10de, class 0x03....), whether a driver has them or not. */
+/* Display controllers of NVIDIA (vendor 0x10de, class 0x03....), whether a
+ * driver has them or not. */
 static int nvidia_on_pci(void)
 {
     DIR *folder = opendir(PCI);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor - finds problems that keep plans from this machine's GPUs or slow them down (docs/doctor.md)
+/* doctor - finds problems that keep plans from this machine's GPUs or slow them
+ * down (docs/doctor.md)
  *
- * Facts are gathered once, as JSON, from `dittune-worker-cuda --devices` and from the system. Rules use nothing else,
- * so they can be applied to the facts of another machine:
+ * Facts are gathered once, as JSON, from `dittune-worker-cuda --devices` and from the system. Rules
+ * use nothing else, so they can be applied to the facts of another machine:
  *
  *     dt_doctor_facts(&facts);                       -- or a file's
  *     dt_doctor_judge(facts, &findings);

@@ -38,7 +38,8 @@ static bool is_asked(const struct dt_doctor_view *view)
     return dt_json_text_at(view->worker, "cause")[0] == '\0';
 }
 
-/* An empty list, or one that begins with none, hides all of them (CUDA C++ Programming Guide, "CUDA Environment Variables"). */
+/* An empty list, or one that begins with none, hides all of them (CUDA C++ Programming Guide, "CUDA
+ * Environment Variables"). */
 static bool are_hidden(const struct dt_doctor_view *view)
 {
     const char *visible = dt_doctor_environment(view, "CUDA_VISIBLE_DEVICES");
@@ -74,7 +75,8 @@ static bool no_driver(const struct dt_doctor_view *view, struct dt_text *what)
                       (long long)on_pci(view), on_pci(view) > 1 ? "s are" : " is");
 }
 
-/* NVIDIA, CUDA Compatibility, "Minor Version Compatibility", table 1: the least driver of a major version of the toolkit. */
+/* NVIDIA, CUDA Compatibility, "Minor Version Compatibility", table 1: the least driver of a major
+ * version of the toolkit. */
 static int least_driver(int64_t major)
 {
     static const struct {
@@ -195,8 +197,9 @@ static bool old_device(const struct dt_doctor_view *view, struct dt_text *what)
                       COMPUTE_LEAST);
 }
 
-/* For compute capabilities above 9 the build has PTX only, unless configured otherwise (cmake/cuda.cmake), and a driver
- * does not compile that of a newer toolkit (NVIDIA, CUDA Compatibility, Minor Version Compatibility). */
+/* For compute capabilities above 9 the build has PTX only, unless configured otherwise
+ * (cmake/cuda.cmake), and a driver does not compile that of a newer toolkit (NVIDIA, CUDA
+ * Compatibility, Minor Version Compatibility). */
 static bool newer_ptx(const struct dt_doctor_view *view, struct dt_text *what)
 {
     int major = 0;
@@ -419,8 +422,8 @@ static bool infiniband_down(const struct dt_doctor_view *view, struct dt_text *w
 
 /* ---- the machine around the GPUs */
 
-/* Requirements of NCCL's guide for containers (Troubleshooting, Shared memory and Docker): --shm-size=1g --ulimit
- * memlock=-1. */
+/* Requirements of NCCL's guide for containers (Troubleshooting, Shared memory and Docker):
+ * --shm-size=1g --ulimit memlock=-1. */
 #define SHM_LEAST (1LL << 30)
 
 static bool small_shm(const struct dt_doctor_view *view, struct dt_text *what)
@@ -440,7 +443,8 @@ static bool small_memlock(const struct dt_doctor_view *view, struct dt_text *wha
                       dt_figure_bytes_of(bytes).text);
 }
 
-/* Whole cores of processor time: those of the affinity mask, or the fewer that the quota pays for (base/host.h). */
+/* Whole cores of processor time: those of the affinity mask, or the fewer that the quota
+ * pays for (base/host.h). */
 static int64_t cores_of(const struct dt_doctor_view *view)
 {
     const json_t *quota = json_object_get(view->host, "cores_quota");
@@ -458,7 +462,8 @@ static bool few_cores(const struct dt_doctor_view *view, struct dt_text *what)
         (long long)view->count, (long long)cores, cores == 1 ? "" : "s");
 }
 
-/* Threads that have used their share of a period (100 ms, mostly) stand still until the next one. */
+/* Threads that have used their share of a period (100 ms, mostly) stand
+ * still until the next one. */
 static bool core_quota(const struct dt_doctor_view *view, struct dt_text *what)
 {
     const json_t *quota = json_object_get(view->host, "cores_quota");
@@ -488,7 +493,8 @@ static bool rule_loaded(const struct dt_doctor_view *view, struct dt_text *what)
                       (long long)cores);
 }
 
-/* "powersave" of intel_pstate and amd-pstate-epp follows the load (the kernel's documentation of both). */
+/* "powersave" of intel_pstate and amd-pstate-epp follows the load (the kernel's
+ * documentation of both). */
 static bool rule_powersave(const struct dt_doctor_view *view, struct dt_text *what)
 {
     const char *driver = dt_json_text_at(view->host, "frequency_driver");
@@ -606,10 +612,10 @@ static bool has_several(const struct dt_doctor_view *view)
 
 #define DEBUGGING "a setting for debugging, which makes NCCL do worse or fail"
 
-/* Variables that are harmful, or no longer read. NCCL's: its user guide, Environment Variables; those in the part
- * "Debugging" "should not be used in production". Those called not read are not among the strings of libnccl 2.28.9.
- * PyTorch's names of its own variables begin with TORCH_ since 2.2
- * (torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp). */
+/* Variables that are harmful, or no longer read. NCCL's: its user guide, Environment Variables;
+ * those in the part "Debugging" "should not be used in production". Those called not read are not
+ * among the strings of libnccl 2.28.9. PyTorch's names of its own variables begin with TORCH_ since
+ * 2.2 (torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp). */
 const struct dt_doctor_variable dt_doctor_variables[] = {
     {"p2p-disabled", "NCCL_P2P_DISABLE", " 1 2 ", DT_WARNING, has_several,
      "NCCL may not let GPUs reach into each other: exchanges go through the host's memory",

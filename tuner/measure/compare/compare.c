@@ -20,7 +20,8 @@
 
 /* ---- visits: a plan made resident, and run for some steps in its turn. One that fails is no error: its result has the outcome */
 
-/* Runs steps whose times are no samples of the entrant's, into a result of their own; their failure is the entrant's. */
+/* Runs steps whose times are no samples of the entrant's, into a result of their own; their
+ * failure is the entrant's. */
 static dt_status run_aside(struct dt_rig *rig, struct dt_entrant *entrant, int n, enum dt_mode mode,
                            int64_t deadline_ns, struct dt_result *aside)
 {
@@ -44,8 +45,8 @@ static dt_status visit_warm_up(struct dt_rig *rig, struct dt_entrant *entrant, i
     return DT_OK;
 }
 
-/* Heartbeats extend a request at most to a quarter of the time that is left: a plan that hangs and goes on sending them leaves the
- * rest to the others. */
+/* Heartbeats extend a request at most to a quarter of the time that is left: a plan that hangs and
+ * goes on sending them leaves the rest to the others. */
 static void extend_deadline(struct dt_rig *rig, int64_t deadline_ns)
 {
     int64_t now = dt_clock_ns();
@@ -112,8 +113,8 @@ static dt_status visit_start(struct dt_rig *rig, struct dt_entrant *entrant, int
     return DT_OK;
 }
 
-/* One untimed step, then timed ones for about 20 ms: sets the visit of that round. If the plan's group died meanwhile,
- * the plan is first made resident again. */
+/* One untimed step, then timed ones for about 20 ms: sets the visit of that round. If the plan's
+ * group died meanwhile, the plan is first made resident again. */
 static dt_status visit_make(struct dt_rig *rig, struct dt_entrant *entrant, int round,
                             int64_t deadline_ns)
 {
@@ -158,8 +159,8 @@ bool dt_compare_may_pass(enum dt_outcome outcome)
     return dt_outcome_may_pass(outcome) || outcome == DT_TRIAL_MEMORY;
 }
 
-/* Handles a failure in this set: the number and kind of failures decide whether the plan is tried again. When it is
- * excluded, the others may fit together. */
+/* Handles a failure in this set: the number and kind of failures decide whether the plan is tried
+ * again. When it is excluded, the others may fit together. */
 static void entrant_fail(struct course *course, struct dt_entrant *entrant)
 {
     int most = entrant == course->entrants ? DT_ATTEMPTS_FIRST : DT_ATTEMPTS;
@@ -187,7 +188,8 @@ static int rounds_of_pair(const struct course *course)
     return rounds < most ? rounds : most;
 }
 
-/* Entrant 0 has several rivals, its twin among them, and the rounds of a set suffice for a pair with each. */
+/* Entrant 0 has several rivals, its twin among them, and the rounds of a set suffice
+ * for a pair with each. */
 static bool pairs_help(const struct course *course)
 {
     int rivals = 0;
@@ -240,7 +242,8 @@ void dt_compare_order(int order[], int n, int round, uint64_t seed)
     }
 }
 
-/* Makes round k of the current set among m members, entrant 0 the first; `base` rounds were made before the set. */
+/* Makes round k of the current set among m members, entrant 0 the first; `base` rounds were
+ * made before the set. */
 static dt_status one_round(struct course *course, const int members[], int m, int base, int k)
 {
     int order[DT_ENTRANTS] = {0};
@@ -262,8 +265,8 @@ static dt_status one_round(struct course *course, const int members[], int m, in
     return DT_OK;
 }
 
-/* Chooses rounds that take about as long as making the plans resident, but leaves time for the sets needed to
- * decide. */
+/* Chooses rounds that take about as long as making the plans resident, but leaves time for the
+ * sets needed to decide. */
 static int choose_rounds(const struct course *course, int64_t began_ns)
 {
     double setup = (double)course->sets->setup_ns, round = (double)course->sets->round_ns;
@@ -299,7 +302,8 @@ static dt_status make_rounds(struct course *course, int base, int64_t began_ns, 
     return DT_OK;
 }
 
-/* A hanging twin must not use up the time of the plans: it gets the time of all before it plus a second. */
+/* A hanging twin must not use up the time of the plans: it gets the time of all
+ * before it plus a second. */
 static int64_t deadline_of(const struct course *course, const struct dt_entrant *entrant,
                            int64_t began_ns)
 {
@@ -321,8 +325,8 @@ static void preparing_order(const struct course *course, int order[DT_ENTRANTS])
     dt_compare_order(order, course->n, course->sets->count, course->how->seed + 1);
 }
 
-/* Makes every plan resident in fresh processes, in an order of the set's own; twins last, so that they take no memory that
- * a plan needs. */
+/* Makes every plan resident in fresh processes, in an order of the set's own; twins last, so that
+ * they take no memory that a plan needs. */
 static dt_status make_all_resident(struct course *course)
 {
     int order[DT_ENTRANTS] = {0};
@@ -400,8 +404,8 @@ static void shorten_sets(struct course *course, int64_t began_ns)
         course->rounds = LEAST_ROUNDS;
 }
 
-/* One plan after the other, in an order of the set's own, of which the next set has the mirror: drift cancels between sets
- * only. *made: its rounds, when there was any visit. */
+/* One plan after the other, in an order of the set's own, of which the next set has the mirror:
+ * drift cancels between sets only. *made: its rounds, when there was any visit. */
 static dt_status one_by_one(struct course *course, int base, int64_t began_ns, int *made)
 {
     const struct dt_entrant *first = &course->entrants[0];
@@ -435,8 +439,9 @@ static bool pairs_go_on(struct course *course)
     return !course->ended && course->company == DT_IN_PAIRS;
 }
 
-/* Entrant 0 stays resident; each other is loaded beside it, visited in rounds of the two, and released: both of a pair meet
- * the same drift. Without entrant 0 the others are loaded nevertheless, to learn which can run. */
+/* Entrant 0 stays resident; each other is loaded beside it, visited in rounds of the two, and
+ * released: both of a pair meet the same drift. Without entrant 0 the others are loaded
+ * nevertheless, to learn which can run. */
 static dt_status in_pairs(struct course *course, int base, int64_t began_ns, int *made)
 {
     struct dt_entrant *first = course->entrants;
@@ -471,8 +476,8 @@ static dt_status side_by_side(struct course *course, int base, int64_t began_ns,
     return status;
 }
 
-/* Where the plans turn out not to fit beside each other before the first round, the set is made in pairs or one by one; what
- * failed of itself has its next attempt in the next set. */
+/* Where the plans turn out not to fit beside each other before the first round, the set is made in
+ * pairs or one by one; what failed of itself has its next attempt in the next set. */
 static dt_status run_set(struct course *course)
 {
     static dt_status (*const ways[])(struct course * course, int base, int64_t began_ns,
@@ -499,7 +504,8 @@ static dt_status run_set(struct course *course)
     return status;
 }
 
-/* A GPU tells how busy it was in the last second: until then our own processes wait, or are ended. */
+/* A GPU tells how busy it was in the last second: until then our own
+ * processes wait, or are ended. */
 static dt_status look_at_gpus(struct dt_rig *rig, enum dt_gpu_company company)
 {
     if (!dt_rig_watches_gpus(rig))
@@ -552,8 +558,9 @@ static bool is_disturbed_now(struct dt_rig *rig)
     return dt_load_disturbs(load.others, rig->gpu_use.count);
 }
 
-/* After a disturbed set: waits until the others are done, as long as there is time for the sets that are missing. The load of others
- * lasts minutes, so sets that follow each other at once would all meet it. */
+/* After a disturbed set: waits until the others are done, as long as there is time for the
+ * sets that are missing. The load of others lasts minutes, so sets that follow each other at
+ * once would all meet it. */
 static void wait_for_quiet(struct course *course)
 {
     int64_t quiet = dt_sets_quiet(course->sets), missing = DT_SETS_LEAST - quiet;
@@ -563,8 +570,8 @@ static void wait_for_quiet(struct course *course)
         course->disturbed = is_disturbed_now(course->rig);
 }
 
-/* The baseline must not cost the comparison its verdict: it is dropped when the sets needed to decide do not fit with it. The twin
- * stays, as nothing is decided without it. */
+/* The baseline must not cost the comparison its verdict: it is dropped when the sets needed to
+ * decide do not fit with it. The twin stays, as nothing is decided without it. */
 static void spare_baseline(struct course *course)
 {
     int missing = DT_SETS_LEAST - dt_sets_quiet(course->sets);
@@ -603,8 +610,9 @@ static bool set_fits(const struct course *course)
            dt_clock_ns() + least + least / 10 <= course->how->deadline_ns;
 }
 
-/* The sets up to the next look are spread over half of the time that is left, but the most that the comparison may make must fit. Not
- * where load was seen: then the quiet times are used, and what is seen cannot mislead. */
+/* The sets up to the next look are spread over half of the time that is left, but the most that the
+ * comparison may make must fit. Not where load was seen: then the quiet times are used, and what is
+ * seen cannot mislead. */
 static int64_t gap_ns(const struct course *course)
 {
     int quiet = dt_sets_quiet(course->sets), look = dt_stats_set_look(quiet) + 1;
@@ -633,8 +641,9 @@ static dt_status spread_sets(struct course *course)
     return status;
 }
 
-/* No set compares a plan whose first start in this session it is with one that had started before, as when a session goes on: each of
- * these starts once before. Where a start is what is timed, all that did not start before do. */
+/* No set compares a plan whose first start in this session it is with one that had started before,
+ * as when a session goes on: each of these starts once before. Where a start is what is timed, all
+ * that did not start before do. */
 static dt_status warm_caches(struct course *course)
 {
     bool some = course->rig->target->image.starts || course->how->warms;
@@ -688,7 +697,8 @@ static void entrant_begin(const struct dt_rig *rig, struct dt_entrant *entrant)
         entrant->visits[k] = NAN;
 }
 
-/* The sets were made in other processes, perhaps before the last judgement; true when they suffice. */
+/* The sets were made in other processes, perhaps before the last judgement;
+ * true when they suffice. */
 static bool resume_sets(struct course *course)
 {
     const struct dt_sets *sets = course->sets;

@@ -120,7 +120,8 @@ bool dt_entrants_judge(const struct dt_target *target, struct dt_entrant entrant
     return decided;
 }
 
-/* Writes the median visit of each set of fresh processes, of disturbed ones only where there are no others; returns the number of sets with visits. */
+/* Writes the median visit of each set of fresh processes, of disturbed ones only where there are no
+ * others; returns the number of sets with visits. */
 static int seconds_of_sets(const struct dt_entrant *entrant, const struct dt_sets *sets,
                            double seconds[DT_SETS_MOST])
 {
@@ -202,8 +203,9 @@ dt_status dt_entrants_rejudge(const struct dt_target *target, struct dt_entrant 
 
 /* ---- noise */
 
-/* The spread of the visits is taken from the median absolute deviation: a single spike among tens of visits does not
- * affect a median of ratios, so it must not make a machine count as too noisy, either. */
+/* The spread of the visits is taken from the median absolute deviation: a single spike
+ * among tens of visits does not affect a median of ratios, so it must not make a machine
+ * count as too noisy, either. */
 
 static double visit_spread(const struct dt_entrant *entrant)
 {
@@ -253,12 +255,13 @@ void dt_noise_note(const struct dt_noise *noise, struct dt_text *out)
 
 /* ---- levels */
 
-/* With sets s, copies c and visits k of them, y = start_s + residency_sc + visit_sck. Mean squares between sets, between the
- * copies of a set and within copies have the expectations
+/* With sets s, copies c and visits k of them, y = start_s + residency_sc + visit_sck. Mean squares
+ * between sets, between the copies of a set and within copies have the expectations
  *
  *     within  = v          copies = v + n r          sets = v + n r + 2 n t
  *
- * of the variances v of visits, r of residencies and t of starts, for n visits a copy (its mean where they differ). */
+ * of the variances v of visits, r of residencies and t of starts, for n visits a copy (its
+ * mean where they differ). */
 
 struct sums {
     int sets, visits;
@@ -266,7 +269,8 @@ struct sums {
     double means[DT_SETS_MOST];
 };
 
-/* Mean of the logarithms of the rounds first to last; how many there are; adds their squares about it. */
+/* Mean of the logarithms of the rounds first to last; how many there are; adds
+ * their squares about it. */
 static double log_mean(const double visits[], int first, int last, int *n, double *squares)
 {
     double sum = 0, mean;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* entrant - one plan of a comparison: its visits and its ratio to entrant 0
  *
- * Nothing here runs a plan or reads a clock: the live comparison (tuner/measure/compare/compare.h) and a recorded
- * comparison are judged by the same functions.
+ * Nothing here runs a plan or reads a clock: the live comparison (tuner/measure/compare/compare.h)
+ * and a recorded comparison are judged by the same functions.
  */
 #ifndef DT_TUNER_MEASURE_COMPARE_ENTRANT_H
 #define DT_TUNER_MEASURE_COMPARE_ENTRANT_H
@@ -54,12 +54,13 @@ bool dt_entrant_twin(const struct dt_entrant *entrant);
 /* Value of a visit: the median of its steps' slowest ranks. */
 double dt_visit_seconds(const struct dt_result *result, int from, int steps);
 
-/* Sets the ratios after a set, the final one when `last`; true when this is a look and all decisive entrants are
- * decided. */
+/* Sets the ratios after a set, the final one when `last`; true when this is a look and all decisive
+ * entrants are decided. */
 bool dt_entrants_judge(const struct dt_target *target, struct dt_entrant entrants[], int n,
                        const struct dt_sets *sets, bool last);
 
-/* Entrant pair[1] over entrant pair[0], in the objective: below 1 is faster. From the sets of a comparison that was judged. */
+/* Entrant pair[1] over entrant pair[0], in the objective: below 1 is faster. From the sets of a
+ * comparison that was judged. */
 struct dt_ratio dt_entrants_ratio(const struct dt_target *target,
                                   const struct dt_entrant entrants[], const int pair[2], int n,
                                   const struct dt_sets *sets);
@@ -67,8 +68,8 @@ struct dt_ratio dt_entrants_ratio(const struct dt_target *target,
 /* The statistics of its result: samples are the visits, the interval is over the sets. */
 dt_status dt_entrant_finish(struct dt_entrant *entrant, const struct dt_sets *sets) DT_MUST_CHECK;
 
-/* Computes the results of a live comparison again, from results without statistics, visits, out and out_set. *sets: the
- * sets made; set to those at which it stops, if earlier. */
+/* Computes the results of a live comparison again, from results without statistics, visits, out and
+ * out_set. *sets: the sets made; set to those at which it stops, if earlier. */
 dt_status dt_entrants_rejudge(const struct dt_target *target, struct dt_entrant entrants[], int n,
                               struct dt_sets *sets) DT_MUST_CHECK;
 
@@ -89,8 +90,9 @@ bool dt_compared_is_final(const struct dt_compared *compared);
 
 /* ---- noise: a plan compared with itself
  *
- * The same plan is made resident twice and compared like two plans. The interval of their ratio is the noise floor: smaller
- * differences between plans are not evidence (docs/measuring-appendix.md). */
+ * The same plan is made resident twice and compared like two plans. The interval of their ratio is
+ * the noise floor: smaller differences between plans are not evidence
+ * (docs/measuring-appendix.md). */
 
 #define DT_NOISE_MOST 0.05 /* above this margin or spread the machine is too noisy to judge */
 #define DT_NOISE_LOST 1.0  /* above this margin its size says nothing more */
@@ -106,7 +108,8 @@ struct dt_noise {
     bool differs;  /* the interval excludes 1: placement or order had an effect */
 };
 
-/* first: the plan (entrant 0 of the comparison); twin: the same plan once more, with its ratio against first. */
+/* first: the plan (entrant 0 of the comparison); twin: the same plan once more, with its
+ * ratio against first. */
 struct dt_noise dt_noise_of(const struct dt_entrant *first, const struct dt_entrant *twin);
 struct dt_noise dt_noise_none(void); /* nothing is known: pairs is 0 */
 
@@ -123,7 +126,8 @@ struct dt_levels {
     double start; /* from one start of the processes to the next, drift between the sets included */
 };
 
-/* Two copies of a plan, resident side by side in each set: nested analysis of variance (Searle, Casella, McCulloch 1992,
+/* Two copies of a plan, resident side by side in each set: nested analysis of variance (Searle,
+ * Casella, McCulloch 1992,
  * *Variance Components*, 3.6), an estimate below 0 is 0. */
 struct dt_levels dt_levels(const struct dt_entrant copies[2], const struct dt_sets *sets);
 

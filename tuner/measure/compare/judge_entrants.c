@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Drift hits all entrants of a round alike, so a round's ratio is free of it. Sets of fresh processes give the mean of
- * their median log ratios with Student's t (stats/paired.c), at several looks with alphas that add up. */
+/* Drift hits all entrants of a round alike, so a round's ratio is free of it. Sets of fresh
+ * processes give the mean of their median log ratios with Student's t (stats/paired.c), at several
+ * looks with alphas that add up. */
 #include "tuner/measure/compare/judge_entrants.h"
 
 #include "tuner/runner/load.h"
@@ -75,7 +76,8 @@ bool dt_sets_agree(const double a[], const double b[], double times, const struc
     return true;
 }
 
-/* Whether one of the last DT_SETS_LEAST sets was disturbed, or the levels of the first entrant differ by more than LEVELS_MOST. */
+/* Whether one of the last DT_SETS_LEAST sets was disturbed, or the levels of the first entrant
+ * differ by more than LEVELS_MOST. */
 static bool load_changes(const double values[], const struct dt_sets *sets)
 {
     for (int s = 0; s < sets->count; s++)
@@ -206,7 +208,8 @@ static bool ratio_decided(const struct dt_ratio *ratio, double margin)
                                   : dt_judge_slower(ratio) || is_narrow(ratio);
 }
 
-/* Against its rival an entrant is not worse until that is shown: it needs a decision only where it beats the first one. */
+/* Against its rival an entrant is not worse until that is shown: it needs a decision only where it
+ * beats the first one. */
 static bool rival_decided(const struct dt_judged judged[], int i, double margin,
                           const struct dt_sets *sets)
 {

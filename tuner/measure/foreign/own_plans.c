@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The plans of a worker's own space that every other is compared with: its default, the one that its engine's documentation
- * names, and the one of the fewest ranks. */
+/* The plans of a worker's own space that every other is compared with: its default, the one that
+ * its engine's documentation names, and the one of the fewest ranks. */
 #include "tuner/measure/record/result_json.h"
 #include "tuner/measure/target_int.h"
 
@@ -14,7 +14,8 @@
 
 #define NAMES_MOST 96
 
-/* Constants and parameters of a hello, borrowed, with their values: of a parameter of texts the index of its value. */
+/* Constants and parameters of a hello, borrowed, with their values: of a parameter of texts
+ * the index of its value. */
 struct names {
     const char *name[NAMES_MOST];
     int64_t at[NAMES_MOST];
@@ -84,8 +85,8 @@ static dt_status expression_value(const char *expression, const struct names *na
     return dt_expr_eval(expr, names->at, value) == DT_OK ? DT_OK : DT_DONE;
 }
 
-/* The value that hello gives a parameter: one of its own texts, or a number or an expression, which for texts is an index. *chosen: a new
- * reference. DT_DONE: there is no such value. */
+/* The value that hello gives a parameter: one of its own texts, or a number or an expression, which
+ * for texts is an index. *chosen: a new reference. DT_DONE: there is no such value. */
 static dt_status value_choose(const json_t *parameter, const json_t *value, const char *what,
                               struct names *names, json_t **chosen)
 {
@@ -170,8 +171,8 @@ static bool role_named(const struct dt_space *space, const json_t *plan, enum dt
     return axis >= 0 && dt_json_has(plan, dt_space_axis(space, axis)->name);
 }
 
-/* The plan of these values, and, where `plan` does not name them, of the fewest ranks with which it is feasible, and as many of the
- * default's threads. */
+/* The plan of these values, and, where `plan` does not name them, of the fewest ranks with which it
+ * is feasible, and as many of the default's threads. */
 static bool plan_locate(const struct dt_space *space, const json_t *plan, int64_t values[],
                         struct dt_point *point)
 {
@@ -187,8 +188,9 @@ static bool plan_locate(const struct dt_space *space, const json_t *plan, int64_
     return false;
 }
 
-/* A parameter that the space does not have is known to the expressions after it, where it has a number. Without it the plan is
- * another one if it is a word, or splits the work: then its name is added to left_out. */
+/* A parameter that the space does not have is known to the expressions after it, where it has a
+ * number. Without it the plan is another one if it is a word, or splits the work: then its name
+ * is added to left_out. */
 static void value_leave_out(const char *name, const json_t *value, struct names *names,
                             struct dt_text *left_out)
 {
@@ -282,7 +284,8 @@ static dt_status documented_find(struct dt_target *target)
 
 /* ---- the default, and one rank */
 
-/* More ranks than there are devices: the same with the most ranks that are feasible, as the user gives no more devices. */
+/* More ranks than there are devices: the same with the most ranks that are feasible, as the user
+ * gives no more devices. */
 static bool locate_fewer(const struct dt_target *target, int ranks, int64_t values[],
                          struct dt_point *point)
 {
@@ -336,8 +339,8 @@ static struct dt_point any_plan(const struct dt_target *target)
     return point;
 }
 
-/* The default with the fewest ranks. Where its degrees need more ranks, or it breaks a rule: of the plans with the fewest, the one
- * that differs least from it. */
+/* The default with the fewest ranks. Where its degrees need more ranks, or it breaks a rule: of the
+ * plans with the fewest, the one that differs least from it. */
 static struct dt_point find_baseline(const struct dt_target *target, int ranks)
 {
     const struct dt_space *space = target->space;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Builds space and identity of a target from a foreign worker's hello: what it promises, its space, which a file of the user may
- * narrow, and what a step of it is. */
+/* Builds space and identity of a target from a foreign worker's hello: what it promises, its space,
+ * which a file of the user may narrow, and what a step of it is. */
 #include "tuner/measure/record/result_json.h"
 #include "tuner/measure/target_int.h"
 
@@ -26,8 +26,9 @@
 #define SAMPLES_MOST    1000000
 #define STEPS_MOST      1000000
 
-/* Refuses wishes of the user that the worker does not obey, so that none is silently ignored. The bound of the
- * error is the controller's own. stored: the job of an entry, which has more than the worker obeys. */
+/* Refuses wishes of the user that the worker does not obey, so that none is silently ignored.
+ * The bound of the error is the controller's own. stored: the job of an entry, which has more
+ * than the worker obeys. */
 static dt_status check_obeyed(const json_t *wanted, bool stored, const json_t *obeys,
                               const char *worker)
 {
@@ -50,8 +51,8 @@ static dt_status check_obeyed(const json_t *wanted, bool stored, const json_t *o
                      known.size > 0 ? "it obeys" : "it obeys no such option", dt_text_at(&known));
 }
 
-/* Data type of the worker's computation, the error that is still right, and what plans are compared with. float16 rounds less
- * than bfloat16 and gets its tolerance, unless the worker names one. */
+/* Data type of the worker's computation, the error that is still right, and what plans are compared
+ * with. float16 rounds less than bfloat16 and gets its tolerance, unless the worker names one. */
 static dt_status read_precision(const struct dt_wanted *wanted, const json_t *hello,
                                 struct dt_target *target)
 {
@@ -122,7 +123,8 @@ static void copy_field(const json_t *object, const char *key, const char *fallba
     dt_group_clean(out);
 }
 
-/* The workload is part of the key: where its text is cut or changed, as that of a long command, a hash of the whole is put behind. */
+/* The workload is part of the key: where its text is cut or changed, as that of a long command, a
+ * hash of the whole is put behind. */
 static void copy_workload(const json_t *hello, char out[], size_t room)
 {
     const char *text = json_string_value(json_object_get(hello, "workload"));
@@ -239,7 +241,8 @@ static dt_status make_key(const struct dt_job *job, const char *name, const char
     return dt_key_json(&key, &target->identity.key);
 }
 
-/* The rule that a count, which is an expression, is at most this many, except where `unless` holds: "A || ", "". */
+/* The rule that a count, which is an expression, is at most this many, except where
+ * `unless` holds: "A || ", "". */
 static json_t *rule_most(const char *unless, const char *count, int most, const char *of)
 {
     return json_pack("{s:o, s:o}", "if", json_sprintf("%s%s <= %d", unless, count, most), "say",
@@ -266,8 +269,8 @@ static const char *name_of_role(const struct dt_space *axes, enum dt_role role)
     return axis >= 0 ? dt_space_axis(axes, axis)->name : NULL;
 }
 
-/* Several replicas, with their ranks and on cores with their threads, fit the devices. *out: new reference, hello itself without
- * replicas. */
+/* Several replicas, with their ranks and on cores with their threads, fit the devices. *out: new
+ * reference, hello itself without replicas. */
 static dt_status limit_replicas(const struct dt_space *axes, json_t *hello,
                                 const struct dt_target *target, json_t **out)
 {
@@ -294,7 +297,8 @@ static dt_status limit_replicas(const struct dt_space *axes, json_t *hello,
     return *out != NULL ? DT_OK : dt_fail(DT_ENOMEM, "out of memory");
 }
 
-/* Adds the parameter of replicas to a hello; a worker's own one of that name, or role, has no meaning beside it. */
+/* Adds the parameter of replicas to a hello; a worker's own one of that name, or role, has
+ * no meaning beside it. */
 static dt_status add_replicas(const struct dt_job *job, struct dt_target *target)
 {
     json_t *parameters = json_object_get(target->worker.hello, "parameters"), *row;
@@ -378,7 +382,8 @@ static dt_status value_refuse(const char *name, const json_t *value, const char 
                    dt_text_at(&given), dt_text_at(&known));
 }
 
-/* Keeps the worker's order of the values, and its default: plans are compared with that. Its rules may name the other texts. */
+/* Keeps the worker's order of the values, and its default: plans are compared with that. Its rules
+ * may name the other texts. */
 static dt_status axis_narrow(json_t *parameter, const char *name, const json_t *wanted)
 {
     json_auto_t *kept = json_array();
@@ -460,8 +465,8 @@ static json_t *stored_values(const json_t *stored)
     return json_pack("{s:o}", "parameters", names);
 }
 
-/* The announced space with only the values that the file at `path` names. *narrowed: new. DT_EUSAGE for an unknown name or value,
- * or when the default is left out. */
+/* The announced space with only the values that the file at `path` names. *narrowed: new. DT_EUSAGE
+ * for an unknown name or value, or when the default is left out. */
 static dt_status narrow_by(const char *path, const json_t *announced, json_t **narrowed)
 {
     json_auto_t *file = NULL, *copy = announced_copy(announced);
@@ -473,8 +478,9 @@ static dt_status narrow_by(const char *path, const json_t *announced, json_t **n
     return status == DT_EUSAGE ? dt_fail(DT_EUSAGE, "%s: %s", path, dt_message()) : status;
 }
 
-/* The same with the values of a space that an earlier session of this worker stored. *narrowed is NULL where they are no part of
- * the announced ones, or all of them: then that session narrowed nothing. */
+/* The same with the values of a space that an earlier session of this worker stored.
+ * *narrowed is NULL where they are no part of the announced ones, or all of them: then that
+ * session narrowed nothing. */
 static dt_status narrow_as(const json_t *stored, const json_t *announced, json_t **narrowed)
 {
     json_auto_t *file = stored_values(stored);
@@ -484,7 +490,8 @@ static dt_status narrow_as(const json_t *stored, const json_t *announced, json_t
     return status == DT_ENOMEM ? status : DT_OK;
 }
 
-/* A file, or the entry that is checked, may narrow the space: then the narrowed one is tuned, and part of the key. */
+/* A file, or the entry that is checked, may narrow the space: then the narrowed one is tuned,
+ * and part of the key. */
 static dt_status read_searched(const struct dt_job *job, json_t *hello, struct dt_target *target)
 {
     json_t *narrowed = NULL;
@@ -597,7 +604,8 @@ static bool hide_others(const unsigned char *secret, json_t *job)
     return !failed;
 }
 
-/* Replaces the text of a command by its hash with the user's secret, before anything is made of it. */
+/* Replaces the text of a command by its hash with the user's secret, before
+ * anything is made of it. */
 static dt_status hide_command(const unsigned char *secret, struct dt_target *target)
 {
     json_auto_t *hello = dt_json_copy(target->worker.hello);
@@ -618,7 +626,8 @@ static dt_status hide_command(const unsigned char *secret, struct dt_target *tar
     return DT_OK;
 }
 
-/* How many plans may be resident, and how many steps of one are timed: a server takes all memory, and a request is a long step. */
+/* How many plans may be resident, and how many steps of one are timed: a server takes all memory,
+ * and a request is a long step. */
 static dt_status read_limits(const json_t *hello, struct dt_target *target)
 {
     const json_t *alone = json_object_get(hello, "alone");
@@ -645,7 +654,8 @@ const char *dt_target_step(const char *doc)
     return NULL;
 }
 
-/* Steps, text encoder and VAE of an image, by hello, ready and the command line; text encoder and VAE are given or measured. */
+/* Steps, text encoder and VAE of an image, by hello, ready and the command line; text encoder and
+ * VAE are given or measured. */
 static dt_status image_read(const struct dt_wanted *wanted, struct dt_target *target)
 {
     const json_t *told = json_object_get(target->worker.hello, "job"),
@@ -731,7 +741,8 @@ static dt_status read_hello(const struct dt_job *job, json_t *hello, struct dt_t
     return make_key(job, name, workload, target);
 }
 
-/* An option of dittune after the worker's arguments is one of them: the words are named, as that is easily overlooked. */
+/* An option of dittune after the worker's arguments is one of them: the words are named, as that
+ * is easily overlooked. */
 static dt_status not_started(const struct dt_job *job, const struct dt_target *target,
                              const char *cause)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Time of a step by kind of work, and each kind's rate relative to the device's ceiling (docs/measuring-appendix.md). One table for cores
- * and GPUs: the phases that the worker reported, operations and bytes computed from the shapes, and the ceilings measured
- * beside the plan (Williams, Waterman, Patterson, CACM 52, 2009). */
+/* Time of a step by kind of work, and each kind's rate relative to the device's ceiling
+ * (docs/measuring-appendix.md). One table for cores and GPUs: the phases that the worker reported,
+ * operations and bytes computed from the shapes, and the ceilings measured beside the plan
+ * (Williams, Waterman, Patterson, CACM 52, 2009). */
 #include "tuner/measure/record/result_json.h"
 
 #include "base/figures.h"
@@ -15,7 +16,8 @@
 
 #define IDENTITY_SHARE 0.01 /* largest difference between phases and step */
 
-/* Amount of a kind of work on one rank (an even share), and its ceiling: operations or bytes a second. */
+/* Amount of a kind of work on one rank (an even share), and its ceiling:
+ * operations or bytes a second. */
 struct work {
     const char *unit; /* "flops" or "bytes"; NULL: not known */
     double amount, ceiling;
@@ -82,8 +84,9 @@ struct dt_roofline_kind dt_roofline_kind(const struct dt_result *result,
     return kind;
 }
 
-/* An exchange in one step. Bandwidths: busbw counts the bytes a rank sends to others over the time in flight; a rank keeps one
- * of the n blocks of an all-to-all's buffer (nccl-tests, doc/PERFORMANCE.md). */
+/* An exchange in one step. Bandwidths: busbw counts the bytes a rank sends to others over the time
+ * in flight; a rank keeps one of the n blocks of an all-to-all's buffer (nccl-tests,
+ * doc/PERFORMANCE.md). */
 struct exchange {
     double count, ranks, bytes, exposed, flight, exposed_share, algbw, busbw;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The documents of a target: what it asks for, the hardware, its workloads and plans; and a target's record in a journal. */
+/* The documents of a target: what it asks for, the hardware, its workloads and plans; and a
+ * target's record in a journal. */
 #include "base/clock.h"
 #include "db/lookup/key.h"
 #include "model/workload_json.h"
@@ -239,7 +240,8 @@ static dt_status read_image(const json_t *record, const char *what, struct dt_im
     return dt_raw_step_kinds(json_object_get(object, "step_kinds"), what, &image->step_kinds);
 }
 
-/* Reads the request, with its limit of memory. Records of landscapes, and older ones, have no key. */
+/* Reads the request, with its limit of memory. Records of landscapes, and
+ * older ones, have no key. */
 static void read_key(const json_t *record, struct dt_target *target)
 {
     json_t *key = json_object_get(record, "key");

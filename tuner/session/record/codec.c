@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a record is read with. */
+/* The context in which a record is read. */
 struct context {
     const char *what; /* in errors */
     const struct dt_target *target;
@@ -19,7 +19,7 @@ struct context {
 
 /* ---- the session */
 
-/* What started the ranks, so that a check can do it again. */
+/* The starter of the ranks, so that a check can start them again. */
 static json_t *worker_json(const struct dt_job *job)
 {
     json_t *words = json_array();
@@ -73,7 +73,7 @@ static dt_status begun_decode(const json_t *json, const struct context *context,
     begun->budget_ns = dt_json_integer_at(json, "budget_ns");
     dt_record_read(&dt_record_fingerprint, json_object_get(json, "fingerprint"),
                    &begun->fingerprint);
-    struct dt_target *read = begun->read; /* what an entry of the session has, too */
+    struct dt_target *read = begun->read; /* fields that an entry of the session has, too */
     const json_t *network = json_object_get(json, "network");
     read->identity.hard = json_incref(begun->fingerprint.hard);
     read->workload = network != NULL ? json_pack("{s:O}", "network", network) : NULL;

@@ -21,7 +21,8 @@
 
 #define REST_MOST (1 << 20) /* bytes of an entry beside its space */
 
-/* wall_ns: when the entry is made; 0: it is that of a session that is read back, as its record has it. */
+/* wall_ns: when the entry is made; 0: it is that of a session that is read back,
+ * as its record has it. */
 static struct dt_fingerprint fingerprint_of(const struct dt_session *session, int64_t wall_ns)
 {
     struct dt_fingerprint made = dt_fingerprint_copy(&session->fingerprint);
@@ -110,7 +111,8 @@ static int by_value(const void *a, const void *b)
     return (p->value > q->value) - (p->value < q->value);
 }
 
-/* A shoot-out without a final comparison after it counts only where there is no comparison at all. */
+/* A shoot-out without a final comparison after it counts only where there is
+ * no comparison at all. */
 static const struct dt_session_finals *shootout_of(const struct dt_session *session)
 {
     return session->finals.entrant_count > 0 ? &session->finals : &session->next;
@@ -372,7 +374,8 @@ static const char *text_or_null(const char *text)
     return text[0] != '\0' ? text : NULL;
 }
 
-/* Adds the search and its inputs, the noise, how much of the space was tried, what there was no time for, and the load meanwhile. */
+/* Adds the search and its inputs, the noise, how much of the space was tried, what there was no
+ * time for, and the load meanwhile. */
 static void add_rest(const struct dt_session *session, json_t *object)
 {
     const struct dt_session_search *search = &session->search;
@@ -506,8 +509,9 @@ dt_status dt_entry_store(const struct dt_session *session, enum dt_verdict verdi
 
 /* ---- reviving a session that was killed */
 
-/* Key and fingerprint are those of its first record, not of the machine that reads it. A completed final comparison has a verdict that
- * its session did not store any more: the entry is provisional all the same. */
+/* Key and fingerprint are those of its first record, not of the machine that reads it. A
+ * completed final comparison has a verdict that its session did not store any more: the entry is
+ * provisional all the same. */
 dt_status dt_revive(const char *path, json_t **entry)
 {
     DT_CLEANUP(dt_replay_fini) struct dt_replay replay = {.log = NULL};

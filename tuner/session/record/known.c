@@ -6,7 +6,7 @@
 
 struct reader {
     struct dt_tuning *tuning;
-    int distance[DT_KNOWN]; /* of each known plan, ascending */
+    int distance[DT_KNOWN]; /* distance of each known plan, ascending */
 };
 
 /* Fields of a key that affect which plan is best, but not the meaning of a plan. */
@@ -33,7 +33,8 @@ static int count_differing(const json_t *mine, const json_t *other, bool *same_w
 }
 
 /* The plan, at a batch of this session if its own is not feasible. */
-static bool feasible(const struct dt_target *target, const json_t *plan, struct dt_point *point)
+static bool known_feasible(const struct dt_target *target, const json_t *plan,
+                           struct dt_point *point)
 {
     int batch = dt_space_role(target->space, DT_ROLE_BATCH);
     if (plan == NULL)
@@ -84,7 +85,7 @@ static void visit_entry(const json_t *entry, void *context)
     bool same_work = true, any = true;
     dt_record_read(&dt_record_stored_entry, entry, &fields);
     int distance = count_differing(target->identity.key, fields.key, &same_work);
-    if (!same_work || !feasible(target, fields.plan, &point))
+    if (!same_work || !known_feasible(target, fields.plan, &point))
         return;
     distance += count_differing(target->identity.hard, fields.fingerprint.hard, &any);
     known_insert(reader, &point, distance);

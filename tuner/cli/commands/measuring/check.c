@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The worst result decides the exit code: a plan that lost (4), an interruption (130, 143), an undecided plan (5). */
+/* The worst result decides the exit code: a plan that lost (4), an interruption (130, 143),
+ * an undecided plan (5). */
 #include "tuner/check/check.h"
 #include "base/clock.h"
 #include "base/columns.h"
@@ -142,7 +143,8 @@ static dt_status add_all(const struct dt_check_opts *opts, const struct dt_check
     return status;
 }
 
-/* Opens each entry, so a worker may be started and asked for its parameters; measures and writes nothing. */
+/* Opens each entry, so a worker may be started and asked for its parameters;
+ * measures and writes nothing. */
 static dt_status print_preview(const struct dt_options *options, const struct dt_check_opts *opts,
                                const struct dt_check_list *list)
 {
@@ -341,7 +343,7 @@ static void print_records(const struct dt_check_run *run, struct dt_text *out)
 
 /* ---- JUnit */
 
-static void escape(const char *text, struct dt_text *out)
+static void escape_property(const char *text, struct dt_text *out)
 {
     for (const char *at = text; *at != '\0';) {
         size_t size = dt_text_shown(at);
@@ -358,7 +360,7 @@ static void escape(const char *text, struct dt_text *out)
 static void add_attribute(const char *name, const char *value, struct dt_text *out)
 {
     dt_text_add(out, " %s=\"", name);
-    escape(value, out);
+    escape_property(value, out);
     dt_text_add(out, "\"");
 }
 
@@ -375,10 +377,10 @@ static void add_case(const char *name, const char *outcome, const char *message,
         dt_text_add(out, "/>\n");
     }
     dt_text_add(out, "      <system-out>");
-    escape(message, out);
+    escape_property(message, out);
     if (again != NULL) {
         dt_text_add(out, "; to tune again: ");
-        escape(again, out);
+        escape_property(again, out);
     }
     dt_text_add(out, "</system-out>\n    </testcase>\n");
 }
@@ -393,8 +395,9 @@ static void add_record_case(const struct dt_check_record *record, const char *ou
     add_case(record->subject.title, outcome, dt_text_at(&what), check_again(record), out);
 }
 
-/* An entry without a verdict is an error: a reader of such files takes a skipped test for no failure, and the exit
- * code is not 0. Where no entry shows the exit code's cause, one more case does. failed: that cause; NULL: none. */
+/* An entry without a verdict is an error: a reader of such files takes a skipped test for no
+ * failure, and the exit code is not 0. Where no entry shows the exit code's cause, one more case
+ * does. failed: that cause; NULL: none. */
 static void print_junit(const struct dt_check_run *run, const char *failed, struct dt_text *out)
 {
     int failures = 0, errors = 0;
@@ -482,7 +485,7 @@ static dt_status write_junit(const struct dt_check_run *run, const char *failed,
 }
 
 /* With a JSON report annotations go to standard error: the runner reads both streams. */
-static dt_status print(const struct dt_options *options, const struct dt_check_run *run)
+static dt_status print_run(const struct dt_options *options, const struct dt_check_run *run)
 {
     dt_auto_text annotations = {0};
     struct dt_text text = {0};
@@ -499,14 +502,14 @@ static dt_status print(const struct dt_options *options, const struct dt_check_r
 
 /* "; the first: dit-s/2, 256 x 256 px: too noisy to judge": the only output on a console when the
  * report goes to a file. */
-static dt_status fail(dt_status status, int n, int count, const char *what,
-                      const struct dt_check_record *first)
+static dt_status fail_check(dt_status status, int n, int count, const char *what,
+                            const struct dt_check_record *first)
 {
     return dt_fail(status, "%d of %d stored plans %s; the first: %s: %s", n, count, what,
                    first->subject.title, first->reason != NULL ? first->reason : first->verdict);
 }
 
-static dt_status nothing(const struct dt_check_opts *opts)
+static dt_status fail_nothing(const struct dt_check_opts *opts)
 {
     const char *engine = opts->job.wanted.engine, *model = engine != NULL ? opts->model : NULL;
     if (model == NULL)
@@ -518,7 +521,7 @@ static dt_status nothing(const struct dt_check_opts *opts)
                    opts->filter != NULL ? " that the filter lets pass" : "");
 }
 
-static dt_status judged(const struct dt_check_run *run)
+static dt_status judged_status(const struct dt_check_run *run)
 {
     int failing = 0, open = 0;
     const struct dt_check_record *first_failing = NULL, *first_open = NULL;
@@ -532,13 +535,14 @@ static dt_status judged(const struct dt_check_run *run)
     }
     int count = run->count;
     if (failing > 0)
-        return fail(DT_EWINNER, failing, count, "no longer do what they should", first_failing);
+        return fail_check(DT_EWINNER, failing, count, "no longer do what they should",
+                          first_failing);
     if (run->interrupted)
         return dt_fail(DT_EINTR, "interrupted");
     if (count == 0)
-        return nothing(run->opts);
+        return fail_nothing(run->opts);
     if (open > 0)
-        return fail(DT_EINCONCLUSIVE, open, count, "could not be judged", first_open);
+        return fail_check(DT_EINCONCLUSIVE, open, count, "could not be judged", first_open);
     return DT_OK;
 }
 
@@ -591,7 +595,8 @@ dt_status dt_command_check(const struct dt_options *options)
     if (options->dry) {
         struct dt_check_list list;
         DT_TRY(dt_check_select(&opts, &list));
-        dt_status status = list.count == 0 ? nothing(&opts) : print_preview(options, &opts, &list);
+        dt_status status =
+            list.count == 0 ? fail_nothing(&opts) : print_preview(options, &opts, &list);
         dt_check_list_fini(&list);
         return status;
     }
@@ -606,10 +611,10 @@ dt_status dt_command_check(const struct dt_options *options)
     dt_status status = dt_error_keep(&error, dt_check_run(&run));
     dt_progress_end(&progress);
     if (run.count > 0 || status == DT_OK)
-        dt_error_keep(&error, print(options, &run));
+        dt_error_keep(&error, print_run(options, &run));
     struct dt_error failed = error;
     if (error.status == DT_OK)
-        dt_error_keep(&failed, judged(&run));
+        dt_error_keep(&failed, judged_status(&run));
     if (options->check.junit != NULL)
         dt_error_keep(&error,
                       write_junit(&run, failed.status < 0 ? failed.sentence : NULL, &junit));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares one plan with itself like the final comparison of a session: sets of fresh processes, mirrored random
- * rounds, but always all 16 sets, for the best resolution a session can have. */
+/* Compares one plan with itself like the final comparison of a session: sets of fresh processes,
+ * mirrored random rounds, but always all 16 sets, for the best resolution a session can have. */
 #include "base/clock.h"
 #include "base/figures.h"
 #include "space/json/json.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Measures one plan like a trial, with its phases, and beside it the 1-rank plan (which is also the reference for its
- * output). A sweep does it for each batch or rank count. */
+/* Measures one plan like a trial, with its phases, and beside it the 1-rank plan (which is also the
+ * reference for its output). A sweep does it for each batch or rank count. */
 #include "base/clock.h"
 #include "base/figures.h"
 #include "base/replace.h"
@@ -103,7 +103,8 @@ static dt_status trace_write(const struct dt_result *result, const struct dt_tar
     return dt_replace_text(path, &text);
 }
 
-/* Layers of the same name that follow each other are one part of the line, with the least and the most of them. */
+/* Layers of the same name that follow each other are one part of the line, with the least
+ * and the most of them. */
 static json_t *add_layers(const json_t *rank, struct dt_text *out)
 {
     const json_t *layers = json_object_get(rank, "layers");
@@ -357,8 +358,8 @@ static dt_status run_one(struct run *run, int value)
     return run_plan(run, &point);
 }
 
-/* A step whose plan does not fit, or fails, is left out and reported; when nothing was measured, the first error
- * counts. */
+/* A step whose plan does not fit, or fails, is left out and reported; when nothing was measured,
+ * the first error counts. */
 static dt_status sweep_all(struct run *run, const struct dt_ints *values)
 {
     struct dt_error first = {DT_OK, ""};

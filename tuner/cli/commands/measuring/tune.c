@@ -29,7 +29,7 @@ struct found {
     json_t *results;         /* with --json: one object each */
     struct dt_mix_work *mix; /* [works] */
     int count, works;
-    struct dt_list list; /* of these works; spent_ns: before this command */
+    struct dt_list list; /* the list of these works; spent_ns: before this command */
     int64_t next_ns;     /* --dry-run: when the next work would begin */
 };
 
@@ -57,8 +57,8 @@ static void add_stored(const struct dt_options *options, const struct dt_tuning 
 }
 
 /* tuning: of the session; NULL: it is read back. */
-static dt_status report(const struct dt_options *options, const struct dt_session *session,
-                        const struct dt_tuning *tuning, struct found *found)
+static dt_status report_session(const struct dt_options *options, const struct dt_session *session,
+                                const struct dt_tuning *tuning, struct found *found)
 {
     struct dt_text text = {0};
     found->mix[found->count] = dt_mix_work(session, found->mix[found->count].part.share);
@@ -72,7 +72,8 @@ static dt_status report(const struct dt_options *options, const struct dt_sessio
     return dt_print_text(&text);
 }
 
-/* A word of the command line, without the text of a private command, which may follow "--command=". */
+/* A word of the command line, without the text of a private command, which may
+ * follow "--command=". */
 static void add_word(const struct dt_options *options, const char *word, struct dt_text *out)
 {
     const struct dt_command_options *given = &options->command;
@@ -121,7 +122,7 @@ static dt_status tune_session(const struct dt_options *options, struct dt_tuning
     dt_progress_end(&progress);
     if (begun < 0)
         return begun;
-    dt_status printed = report(options, tuning->session, tuning, found);
+    dt_status printed = report_session(options, tuning->session, tuning, found);
     bool any = dt_session_best(tuning->session) != NULL;
     if (status == DT_EPROVISIONAL && !options->print.json && any)
         status = dt_fail(status, "%s", ""); /* the report has the reason */
@@ -135,8 +136,8 @@ static dt_status tune_session(const struct dt_options *options, struct dt_tuning
 
 /* ---- --dry-run */
 
-/* The time of a trial decides how many fit, and with that the search. It is known before the first one only where the store has a
- * result of the same work on this machine. */
+/* The time of a trial decides how many fit, and with that the search. It is known before the first
+ * one only where the store has a result of the same work on this machine. */
 
 #define SUPPOSED_SECONDS 1.0 /* a trial of unknown length */
 
@@ -302,7 +303,7 @@ static dt_status tune_target(const struct dt_options *options, const struct dt_j
     return status;
 }
 
-static dt_status introduce(const struct dt_options *options, const struct dt_target *target)
+static dt_status introduce_target(const struct dt_options *options, const struct dt_target *target)
 {
     struct dt_text text = {0};
     if (options->print.json || options->print.quiet)
@@ -331,7 +332,7 @@ static dt_status introduce(const struct dt_options *options, const struct dt_tar
 }
 
 /* Prints once why no GPU is used; DT_EDIRTY when others use them. */
-static dt_status ready(const struct dt_options *options, const struct dt_target *target)
+static dt_status ready_target(const struct dt_options *options, const struct dt_target *target)
 {
     if (target->hardware.backend.why[0] != '\0' && !options->print.quiet)
         dt_print_note("plans run on cores, as no GPU can be used: %s",
@@ -385,7 +386,7 @@ static dt_status show_done(const struct dt_options *options, const struct dt_tar
     if (!options->print.quiet)
         dt_print_note("resumed: session %s has tuned %s", replay.session->id,
                       target->identity.title);
-    dt_status status = report(options, replay.session, NULL, found);
+    dt_status status = report_session(options, replay.session, NULL, found);
     dt_replay_fini(&replay);
     return status;
 }
@@ -407,12 +408,12 @@ static dt_status tune_work(struct dt_works *works, int i, int64_t end_ns, struct
     DT_TRY(dt_options_job(&options, NULL, &job));
     dt_status status = dt_target_new(&job, &target);
     if (status == DT_OK)
-        status = ready(&options, target);
+        status = ready_target(&options, target);
     bool done = false;
     if (status == DT_OK)
         status = show_done(&options, target, found, &done);
     if (status == DT_OK && !done)
-        status = introduce(&options, target);
+        status = introduce_target(&options, target);
     if (status == DT_OK && !done)
         status = tune_target(&options, &job, target, share_end_ns, found);
     found->next_ns = share_end_ns;
@@ -454,7 +455,7 @@ static dt_status tune_works(struct dt_works *works, struct found *found)
         dt_works_name(works, found->count, &name);
         if (name.size > 0 && error.status != DT_EINTR && error.sentence[0] != '\0') {
             dt_print_note("%s%s", dt_text_at(&name), error.sentence);
-            worst.sentence[0] = '\0'; /* of an earlier one, or this: it was said */
+            worst.sentence[0] = '\0'; /* an earlier one's, or this one's: it was printed */
         }
     }
     return dt_error_raise(&worst);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The conformance test for authors of workers (docs/protocol.md): a row is a promise of the protocol and the function
- * that tests it. The checks run in order in one group; when a failure ends the group, the rest is skipped. */
+/* The conformance test for authors of workers (docs/protocol.md): a row is a promise of the
+ * protocol and the function that tests it. The checks run in order in one group; when a failure
+ * ends the group, the rest is skipped. */
 #include "base/clock.h"
 #include "base/host.h"
 #include "space/json/json.h"
@@ -324,8 +325,8 @@ static bool check_end_of_file(struct test *test)
     return ended || test_failed(test, "it still ran 5 s after the end of its standard input");
 }
 
-/* Sixteen plans, spread over the list, give the 1-rank plan's output. The projections of `first` are kept after its
- * group ends. */
+/* Sixteen plans, spread over the list, give the 1-rank plan's output. The projections of `first`
+ * are kept after its group ends. */
 static bool check_agree(struct test *test)
 {
     struct dt_rig rig;
@@ -393,7 +394,8 @@ static const struct check {
 };
 enum { CHECKS = sizeof checks / sizeof checks[0] };
 
-/* The worker runs the built-in network: told of it in hello, it starts and announces no parameters of its own. */
+/* The worker runs the built-in network: told of it in hello, it starts and announces no
+ * parameters of its own. */
 static bool runs_network(const struct dt_target *target, int64_t start_ns)
 {
     struct dt_launch launch = {.program = target->worker.program, .ranks = 1};
@@ -406,8 +408,9 @@ static bool runs_network(const struct dt_target *target, int64_t start_ns)
     return runs;
 }
 
-/* A worker that announces no parameters runs the built-in network. One that does not start is tested nevertheless; one that
- * refuses the job, or whose hello cannot be used, has given the reason. */
+/* A worker that announces no parameters runs the built-in network. One that does not
+ * start is tested nevertheless; one that refuses the job, or whose hello cannot be used,
+ * has given the reason. */
 static dt_status find_target(const struct dt_options *options, const char *program,
                              struct dt_target **target)
 {
