@@ -25,8 +25,8 @@
 #define DT_JSON_MAX_BYTES (16 * 1024 * 1024)
 #define DT_JSON_MAX_DEPTH 32
 
-/* *root gets a new reference. Errors: DT_EIO (cannot be read, not a regular file), DT_EUSAGE (not JSON, too
- * deep, too large), each naming what, path, line and column. */
+/* *root gets a new reference. Errors: DT_EIO (cannot be read, not a regular file), DT_EUSAGE (not
+ * JSON, too deep, too large), each naming what, path, line and column. */
 dt_status dt_json_read(const char *path, const char *what, json_t **root) DT_MUST_CHECK;
 dt_status dt_json_parse(const char *text, size_t size, const char *what,
                         json_t **root) DT_MUST_CHECK;

@@ -55,9 +55,9 @@ struct dt_journal_reader {
     const char *path;  /* in messages, too */
     const char *bytes; /* read instead of the file; NULL: the file is read */
     size_t bytes_size; /* size of bytes */
-    bool
-        foreign; /* any program may have written the lines, one JSON object each: a crc must be right
-                          * where there is one, and the first damaged line ends the reading with DT_ECORRUPT */
+    /* any program may have written the lines, one JSON object each: a crc must be right where there
+     * is one, and the first damaged line ends the reading with DT_ECORRUPT */
+    bool foreign;
     bool shows_damage; /* a damaged line is given, too, with record NULL */
     dt_status status;  /* DT_EIO, DT_ENOMEM; any but DT_OK, also the caller's, ends the reading */
     json_t *record;    /* the current one; the reader owns it */

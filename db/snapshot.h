@@ -72,8 +72,8 @@ long dt_snapshot_next(const struct dt_snapshot *snapshot, long i);
 /* The id of line i, 0 to count-1. */
 uint64_t dt_snapshot_id(const struct dt_snapshot *snapshot, long i);
 
-/* *entry is borrowed until the snapshot is closed, and must not be changed. DT_ECORRUPT when line i, though its checksum is
- * right, is no entry; DT_ENOMEM. */
+/* *entry is borrowed until the snapshot is closed, and must not be changed. DT_ECORRUPT when line
+ * i, though its checksum is right, is no entry; DT_ENOMEM. */
 dt_status dt_snapshot_entry(const struct dt_snapshot *snapshot, long i,
                             const json_t **entry) DT_MUST_CHECK;
 

@@ -179,6 +179,9 @@ ONCE = (
     ("files that change a session", r"\.c$", r"\w+\((?:[^()]*, )?struct dt_session \*\w+", 2),
     ("calls of JSON in tuner beside its codecs", r"^tuner/(?:session/(?!record/)|measure/(?!record/|foreign/)|check/(?!record)).*\.[ch]$", r"\bjson_(?!t\b)\w+\(", 1),
     ("JSON in headers and sources of tuner/session beside its codec", r"^tuner/session/(?!record/)", r"\bjson_\w+", 1),
+    ("comments that begin with of, what or as", r"\.(c|h|cu|cuh|def)$", r"/\* (?i:of|what|as) ", 1),
+    ("lines of comment wider than 100 columns", r"\.(c|h|cu|cuh)$", r"(?m)^(?=.{101})[ \t]*(?:/\*|\*) \S(?!.*  ).*$", 1),
+    ("static functions of one word", r"\.(c|h|cu|cuh)$", r"(?m)^static (?!const struct \w+ \w+ =)[^;{}=\n]*?\b[a-z0-9]+\([^;{}]*?\)\n\{", 1),
     ("calls that read a journal", r"(?<!db/journal)\.c$", r"\bdt_journal_next\(", 1),
 )
 STATIC = re.compile(r"^static (?!const struct \w+ \w+ =)[^;{}=\n]*?(\w+)\([^;{}]*?\)\n\{", re.M)

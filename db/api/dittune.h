@@ -150,10 +150,10 @@ DITTUNE_API void dittune_query_free(struct dittune_query *query);
  * name and the values. */
 DITTUNE_API int32_t dittune_lookup(const struct dittune_db *db, const struct dittune_query *query,
                                    struct dittune_answer **answer, char *message, size_t room);
-/* *text: the jobs that plans were tuned for on the query's engine and that could answer it, a JSON array of {"model", "width", "steps", ...} in the
- * order of preference; what the query does not ask for differs among them. Set the fields of
- * one of them to choose it. Freed with dittune_text_free. DITTUNE_USAGE: the query names no
- * engine. DITTUNE_NOMEM. */
+/* *text: the jobs that plans were tuned for on the query's engine and that could answer it, a JSON
+ * array of {"model", "width", "steps", ...} in the order of preference; what the query does not ask
+ * for differs among them. Set the fields of one of them to choose it. Freed with dittune_text_free.
+ * DITTUNE_USAGE: the query names no engine. DITTUNE_NOMEM. */
 DITTUNE_API int32_t dittune_jobs(const struct dittune_db *db, const struct dittune_query *query,
                                  char **text, char *message, size_t room);
 DITTUNE_API void dittune_answer_free(struct dittune_answer *answer);
@@ -185,14 +185,16 @@ DITTUNE_API int32_t dittune_answer_integer(const struct dittune_answer *answer, 
                                            int64_t *value);
 DITTUNE_API int32_t dittune_answer_value(const struct dittune_answer *answer, const char *name,
                                          char *value, size_t room);
-/* *text is JSON: the whole answer (field NULL), or one field of it, such as "plan", "hint", "stale_reasons" or "entry".
- * The caller frees it with dittune_text_free. DITTUNE_USAGE: no such field. DITTUNE_NOMEM. */
+/* *text is JSON: the whole answer (field NULL), or one field of it, such as "plan", "hint",
+ * "stale_reasons" or "entry". The caller frees it with dittune_text_free. DITTUNE_USAGE: no such
+ * field. DITTUNE_NOMEM. */
 DITTUNE_API int32_t dittune_answer_json(const struct dittune_answer *answer, const char *field,
                                         char **text, char *message, size_t room);
 
 /* ---- in the words of an engine ---- */
 
-/* *text: the known engines, a JSON array of {"engine", "version", "doc", ...}; freed with dittune_text_free. */
+/* *text: the known engines, a JSON array of {"engine", "version", "doc", ...}; freed
+ * with dittune_text_free. */
 DITTUNE_API int32_t dittune_engines(char **text, char *message, size_t room);
 /* engine: "xdit:0.4.5", or "xdit" for the newest known version; form: "argv" or "env" (quoted for
  * sh), "json", "table", "flags" or "yaml" (docs/exports.md). DITTUNE_USAGE: no such engine or form,

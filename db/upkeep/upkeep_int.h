@@ -16,7 +16,7 @@ struct dt_pick {
 enum dt_offer {
     DT_OFFER_NEW,
     DT_OFFER_DECIDED, /* and the known one is provisional */
-    DT_OFFER_MORE,    /* as provisional, and of more plans or sets */
+    DT_OFFER_MORE,    /* also provisional, and from more plans or sets */
     DT_OFFER_NEWER,
     DT_OFFER_SAME,
     DT_OFFER_PROVISIONAL,

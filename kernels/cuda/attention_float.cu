@@ -14,14 +14,14 @@
 #define MOST    256 /* channels of a head */
 
 /* Copies a tile of rows to shared memory; rows from `there` on become zeros. */
-static __device__ void fetch(float *to, const float *from, int64_t stride, int there, int head)
+static __device__ void fetch_row(float *to, const float *from, int64_t stride, int there, int head)
 {
     for (int row = threadIdx.x / 32; row < TILE; row += THREADS / 32)
         for (int d = threadIdx.x % 32; d < head; d += 32)
             to[row * (head + 1) + d] = row < there ? from[row * stride + d] : 0.0f;
 }
 
-static __device__ float dot(const float *x, const float *y, int head)
+static __device__ float dot_rows(const float *x, const float *y, int head)
 {
     float sum = 0.0f;
     for (int d = 0; d < head; d++)
@@ -30,14 +30,14 @@ static __device__ float dot(const float *x, const float *y, int head)
 }
 
 /* Maximum over the eight lanes of a query. */
-static __device__ float largest(float x)
+static __device__ float largest_of(float x)
 {
     for (int mask = 1; mask < 8; mask *= 2)
         x = fmaxf(x, dt_shuffle_xor(x, mask));
     return x;
 }
 
-static __device__ float total(float x)
+static __device__ float total_of(float x)
 {
     for (int mask = 1; mask < 8; mask *= 2)
         x += dt_shuffle_xor(x, mask);
@@ -46,17 +46,18 @@ static __device__ float total(float x)
 
 /* Weights of a tile's keys for one query, to weights[TILE]; returns the factor for
  * earlier sums and outputs. */
-static __device__ float soften(const float *query, const float *keys, int there, int head,
-                               float *weights, float *top, float *sum)
+static __device__ float soften_scores(const float *query, const float *keys, int there, int head,
+                                      float *weights, float *top, float *sum)
 {
     float scores[TILE / 8], most = *top, scale = 1.0f / sqrtf((float)head);
     int part = threadIdx.x % 8;
     for (int i = 0; i < TILE / 8; i++) {
         int key = part + 8 * i;
-        scores[i] = key < there ? dot(query, keys + key * (head + 1), head) * scale : -INFINITY;
+        scores[i] =
+            key < there ? dot_rows(query, keys + key * (head + 1), head) * scale : -INFINITY;
         most = fmaxf(most, scores[i]);
     }
-    most = largest(most);
+    most = largest_of(most);
     float decay = expf(*top - most);
     *sum *= decay;
     *top = most;
@@ -70,7 +71,7 @@ static __device__ float soften(const float *query, const float *keys, int there,
 
 /* CHANNELS: channels per lane. blockIdx.x is the tile of queries, y the head, z the sequence. */
 template <int CHANNELS>
-static __global__ void __launch_bounds__(THREADS, 2) attend(struct dt_attention op)
+static __global__ void __launch_bounds__(THREADS, 2) attend_keys(struct dt_attention op)
 {
     float *queries = (float *)dt_shared_memory(), *rows = queries + TILE * (op.head + 1);
     float *weights = rows + TILE * (op.head + 1) + threadIdx.x / 8 * (TILE + 1);
@@ -82,16 +83,16 @@ static __global__ void __launch_bounds__(THREADS, 2) attend(struct dt_attention 
     const float *v = (const float *)op.v + blockIdx.z * op.kv_at.sequence + column;
     float out[CHANNELS] = {}, top = -INFINITY, sum = 0.0f;
 
-    fetch(queries, q, op.q_at.row, op.queries - first, op.head);
+    fetch_row(queries, q, op.q_at.row, op.queries - first, op.head);
     for (int key = 0; key < op.keys; key += TILE) {
         int there = op.keys - key;
         __syncthreads();
-        fetch(rows, k + key * op.kv_at.row, op.kv_at.row, there, op.head);
+        fetch_row(rows, k + key * op.kv_at.row, op.kv_at.row, there, op.head);
         __syncthreads();
         float decay =
-            soften(queries + own * (op.head + 1), rows, there, op.head, weights, &top, &sum);
+            soften_scores(queries + own * (op.head + 1), rows, there, op.head, weights, &top, &sum);
         __syncthreads();
-        fetch(rows, v + key * op.kv_at.row, op.kv_at.row, there, op.head);
+        fetch_row(rows, v + key * op.kv_at.row, op.kv_at.row, there, op.head);
         __syncthreads();
         for (int c = 0; c < CHANNELS; c++)
             out[c] *= decay;
@@ -101,7 +102,7 @@ static __global__ void __launch_bounds__(THREADS, 2) attend(struct dt_attention 
                 if (part + 8 * c < op.head)
                     out[c] = fmaf(weights[j], rows[j * (op.head + 1) + part + 8 * c], out[c]);
     }
-    sum = total(sum);
+    sum = total_of(sum);
     if (first + own >= op.queries)
         return;
     float *to =
@@ -120,9 +121,11 @@ static int shared_bytes(const struct dt_attention *op)
     return (int)sizeof(float) * TILE * (2 * (op->head + 1) + TILE + 1);
 }
 
-static void (*kernel(const struct dt_attention *op))(struct dt_attention)
+static void (*attention_rows(const struct dt_attention *op))(struct dt_attention)
 {
-    return op->head <= 64 ? attend<8> : op->head <= 128 ? attend<16> : attend<MOST / 8>;
+    return op->head <= 64    ? attend_keys<8>
+           : op->head <= 128 ? attend_keys<16>
+                             : attend_keys<MOST / 8>;
 }
 
 int dt_attention_float_ready(const struct dt_attention *op)
@@ -131,8 +134,9 @@ int dt_attention_float_ready(const struct dt_attention *op)
         return -1;
     struct dt_attention most = *op;
     most.head = op->head <= 64 ? 64 : op->head <= 128 ? 128 : MOST;
-    return (int)cudaFuncSetAttribute(
-        (const void *)kernel(op), cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes(&most));
+    return (int)cudaFuncSetAttribute((const void *)attention_rows(op),
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     shared_bytes(&most));
 }
 
 int dt_attention_float(const struct dt_attention *op, void *stream)
@@ -140,5 +144,5 @@ int dt_attention_float(const struct dt_attention *op, void *stream)
     if (op->head > MOST)
         return (int)cudaErrorInvalidValue;
     dim3 grid(dt_blocks(op->queries, TILE), (unsigned)op->heads, (unsigned)op->sequences);
-    return DT_LAUNCH(kernel(op), grid, THREADS, shared_bytes(op), stream, *op);
+    return DT_LAUNCH(attention_rows(op), grid, THREADS, shared_bytes(op), stream, *op);
 }

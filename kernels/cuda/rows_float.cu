@@ -17,7 +17,7 @@ template <enum dt_activation ACT> static __device__ float activated(float x)
 }
 
 template <enum dt_activation ACT>
-static __global__ void activation(float *x, int64_t n, int64_t eights)
+static __global__ void activation_rows(float *x, int64_t n, int64_t eights)
 {
     for (int64_t i = FIRST; i < eights; i += STEP) {
         float v[8];
@@ -37,14 +37,14 @@ int dt_launch_activation(enum dt_activation act, float *x, int64_t n, void *stre
     int64_t eights = dt_aligned16(x) ? n / 8 : 0;
     unsigned blocks = dt_blocks(eights > 0 ? eights : n, THREADS);
     if (act == DT_ACT_GELU)
-        return DT_LAUNCH(activation<DT_ACT_GELU>, blocks, THREADS, 0, stream, x, n, eights);
-    return DT_LAUNCH(activation<DT_ACT_SILU>, blocks, THREADS, 0, stream, x, n, eights);
+        return DT_LAUNCH(activation_rows<DT_ACT_GELU>, blocks, THREADS, 0, stream, x, n, eights);
+    return DT_LAUNCH(activation_rows<DT_ACT_SILU>, blocks, THREADS, 0, stream, x, n, eights);
 }
 
 /* The angle is the timestep, up to 1000, times the frequency: one unit in its last place would be
  * 6e-5 rad. The argument is rounded to float32 as in the authors' code; the exponential is exact
  * but for the rounding, so that every library's is the same. */
-static __global__ void sinusoid(struct dt_sinusoid op)
+static __global__ void sinusoid_rows(struct dt_sinusoid op)
 {
     int half = op.channels / 2;
     for (int64_t i = FIRST; i < (int64_t)op.count * half; i += STEP) {
@@ -60,10 +60,10 @@ static __global__ void sinusoid(struct dt_sinusoid op)
 int dt_launch_sinusoid(const struct dt_sinusoid *op, void *stream)
 {
     int64_t n = (int64_t)op->count * (op->channels / 2);
-    return n == 0 ? 0 : DT_LAUNCH(sinusoid, dt_blocks(n, THREADS), THREADS, 0, stream, *op);
+    return n == 0 ? 0 : DT_LAUNCH(sinusoid_rows, dt_blocks(n, THREADS), THREADS, 0, stream, *op);
 }
 
-static __global__ void condition(struct dt_condition op)
+static __global__ void condition_rows(struct dt_condition op)
 {
     for (int64_t i = FIRST; i < (int64_t)op.count * op.channels; i += STEP) {
         int64_t n = i / op.channels, channel = i % op.channels;
@@ -75,7 +75,7 @@ static __global__ void condition(struct dt_condition op)
 int dt_launch_condition(const struct dt_condition *op, void *stream)
 {
     int64_t n = (int64_t)op->count * op->channels;
-    return n == 0 ? 0 : DT_LAUNCH(condition, dt_blocks(n, THREADS), THREADS, 0, stream, *op);
+    return n == 0 ? 0 : DT_LAUNCH(condition_rows, dt_blocks(n, THREADS), THREADS, 0, stream, *op);
 }
 
 /* One block per token; X is the type of the result. */
@@ -116,7 +116,7 @@ int dt_launch_position(const struct dt_position *op, void *stream)
                                      : launch_position<float>(op, stream);
 }
 
-static __global__ void guide(struct dt_guide op)
+static __global__ void guide_rows(struct dt_guide op)
 {
     for (int64_t i = FIRST; i < op.pixels * op.channels; i += STEP) {
         int64_t pixel = i / op.channels, channel = i % op.channels;
@@ -135,10 +135,10 @@ static __global__ void guide(struct dt_guide op)
 int dt_launch_guide(const struct dt_guide *op, void *stream)
 {
     int64_t n = op->pixels * op->channels;
-    return n == 0 ? 0 : DT_LAUNCH(guide, dt_blocks(n, THREADS), THREADS, 0, stream, *op);
+    return n == 0 ? 0 : DT_LAUNCH(guide_rows, dt_blocks(n, THREADS), THREADS, 0, stream, *op);
 }
 
-static __global__ void sampler(struct dt_sampler op)
+static __global__ void sampler_rows(struct dt_sampler op)
 {
     float keep = op.update[0], step = op.update[1];
     int64_t patch = (int64_t)op.channels * op.pixels;
@@ -152,5 +152,5 @@ static __global__ void sampler(struct dt_sampler op)
 int dt_launch_sampler(const struct dt_sampler *op, void *stream)
 {
     int64_t n = (int64_t)op->tokens * op->channels * op->pixels;
-    return n == 0 ? 0 : DT_LAUNCH(sampler, dt_blocks(n, THREADS), THREADS, 0, stream, *op);
+    return n == 0 ? 0 : DT_LAUNCH(sampler_rows, dt_blocks(n, THREADS), THREADS, 0, stream, *op);
 }

@@ -23,7 +23,7 @@ template <class T> static __device__ void blend8(T *out, float a, const T *part,
 
 /* `lanes` threads share a row of a head; a block has `each` rows. */
 template <class T, int WIDTH>
-static __global__ void merge(struct dt_merge op, int64_t rows, int lanes, int each)
+static __global__ void merge_rows(struct dt_merge op, int64_t rows, int lanes, int each)
 {
     int slot = threadIdx.x / lanes, lane = threadIdx.x % lanes;
     int64_t i = (int64_t)blockIdx.x * each + slot;
@@ -61,8 +61,8 @@ template <class T> static int launch(const struct dt_merge *op, void *stream)
     int each = THREADS / lanes;
     unsigned blocks = dt_blocks(rows, each);
     if (eights)
-        return DT_LAUNCH((merge<T, 8>), blocks, THREADS, 0, stream, *op, rows, lanes, each);
-    return DT_LAUNCH((merge<T, 1>), blocks, THREADS, 0, stream, *op, rows, lanes, each);
+        return DT_LAUNCH((merge_rows<T, 8>), blocks, THREADS, 0, stream, *op, rows, lanes, each);
+    return DT_LAUNCH((merge_rows<T, 1>), blocks, THREADS, 0, stream, *op, rows, lanes, each);
 }
 
 int dt_launch_merge(enum dt_dtype dtype, const struct dt_merge *op, void *stream)

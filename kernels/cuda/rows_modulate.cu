@@ -32,7 +32,7 @@ static __device__ struct row<T, X> row_of(const struct dt_modulate &op, int64_t 
 
 /* Loads x[8], adds the gated branch and stores the sum. */
 template <class T, class X>
-static __device__ void residual8(float x[8], const struct row<T, X> &row, int at)
+static __device__ void residual_of_8(float x[8], const struct row<T, X> &row, int at)
 {
     float gate[8], branch[8];
     dt_load8(x, row.x + at);
@@ -46,8 +46,8 @@ static __device__ void residual8(float x[8], const struct row<T, X> &row, int at
 }
 
 template <class T, class X>
-static __device__ void modulate8(const float x[8], const struct row<T, X> &row, int at, float mean,
-                                 float inverse)
+static __device__ void modulate_by_8(const float x[8], const struct row<T, X> &row, int at,
+                                     float mean, float inverse)
 {
     float y[8], scale[8], shift[8];
     dt_load8(scale, row.scale + at);
@@ -64,7 +64,7 @@ static __device__ float inverse_of(float squares, int channels)
 
 /* EACH: groups of eight channels per thread. */
 template <class T, class X, int EACH>
-static __global__ void __launch_bounds__(MOST) modulate(struct dt_modulate op)
+static __global__ void __launch_bounds__(MOST) modulate_rows(struct dt_modulate op)
 {
     __shared__ float parts[2][MOST / DT_WARP];
     struct row<T, X> row = row_of<T, X>(op, blockIdx.x);
@@ -73,7 +73,7 @@ static __global__ void __launch_bounds__(MOST) modulate(struct dt_modulate op)
     for (int i = 0; i < EACH; i++) {
         int at = (i * (int)blockDim.x + (int)threadIdx.x) * 8;
         if (at < op.channels) {
-            residual8<T, X>(x[i], row, at);
+            residual_of_8<T, X>(x[i], row, at);
             for (int k = 0; k < 8; k++)
                 sum += x[i][k];
         }
@@ -89,7 +89,7 @@ static __global__ void __launch_bounds__(MOST) modulate(struct dt_modulate op)
     for (int i = 0; i < EACH; i++) {
         int at = (i * (int)blockDim.x + (int)threadIdx.x) * 8;
         if (at < op.channels)
-            modulate8<T, X>(x[i], row, at, mean, inverse);
+            modulate_by_8<T, X>(x[i], row, at, mean, inverse);
     }
 }
 
@@ -142,10 +142,10 @@ template <class T, class X> static int launch(const struct dt_modulate *op, void
     int eights = op->channels / 8, each = eights <= 256 ? 1 : eights <= 512 ? 2 : 4;
     unsigned threads = (unsigned)((eights + each * DT_WARP - 1) / (each * DT_WARP) * DT_WARP);
     if (each == 1)
-        return DT_LAUNCH((modulate<T, X, 1>), rows, threads, 0, stream, *op);
+        return DT_LAUNCH((modulate_rows<T, X, 1>), rows, threads, 0, stream, *op);
     if (each == 2)
-        return DT_LAUNCH((modulate<T, X, 2>), rows, threads, 0, stream, *op);
-    return DT_LAUNCH((modulate<T, X, 4>), rows, threads, 0, stream, *op);
+        return DT_LAUNCH((modulate_rows<T, X, 2>), rows, threads, 0, stream, *op);
+    return DT_LAUNCH((modulate_rows<T, X, 4>), rows, threads, 0, stream, *op);
 }
 
 int dt_launch_modulate(enum dt_dtype dtype, const struct dt_modulate *op, void *stream)

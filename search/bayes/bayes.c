@@ -329,7 +329,8 @@ static double candidate_improvement(const struct bayes *bayes, int k, double bes
     return sum;
 }
 
-/* -exponent * log(seconds of the candidate), in units of half the cheapest trial: never positive. */
+/* -exponent * log(seconds of the candidate), in units of half the cheapest trial: never
+ * positive. */
 static double candidate_price(const struct bayes *bayes, int k, double exponent)
 {
     struct dt_point point;

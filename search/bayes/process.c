@@ -818,8 +818,8 @@ static double sum_pairs(const struct dt_fit *fit, const struct dt_fit_axis *axis
     return sum;
 }
 
-/* -1/2 tr((alpha alpha' - K^-1) dK / d theta), a parameter at a time; the factor in k becomes K^-1, and the products
- * become the weights of the derivatives of their logarithms. */
+/* -1/2 tr((alpha alpha' - K^-1) dK / d theta), a parameter at a time; the factor in k becomes K^-1,
+ * and the products become the weights of the derivatives of their logarithms. */
 static void likelihood_slopes(struct dt_fit *fit, double noise, double gradient[])
 {
     const size_t n = (size_t)fit->n;

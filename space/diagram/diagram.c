@@ -45,9 +45,9 @@ struct build_task {
     int64_t work;
 };
 
-/* ---- one layer: each node with each value of the axis, a block at a time. Rejected elements leave the block at
- * once, so that later rules have less work; the remaining ones lead to the node with their
- * numbers in the next layer. */
+/* ---- one layer: each node with each value of the axis, a block at a time. Rejected elements leave
+ * the block at once, so that later rules have less work; the remaining ones lead to the node with
+ * their numbers in the next layer. */
 
 /* Finds the node with given numbers, or adds it. */
 struct merge {

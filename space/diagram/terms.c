@@ -663,7 +663,8 @@ static dt_status split_rule(struct reading *reading, int op, bool negated)
     return terms_imply(reading->terms, term);
 }
 
-/* ---- lists of cases: each axis, in the order in which they are bound, rules out what no case begins with */
+/* ---- lists of cases: each axis, in the order in which they are bound, rules out
+ * what no case begins with */
 
 /* The axes of a table in that order, and its rows likewise. */
 static struct dt_cases *normal_ordered(const struct dt_terms *terms, const struct dt_cases *table)

@@ -10,8 +10,8 @@
 
 #define HOPPER 90 /* capability 9.0 */
 
-/* ---- rules: the rows of dit_rules.def. Those of the layout are compiled a second time over all parameters: they also decide whether a
- * plan's memory can be computed. */
+/* ---- rules: the rows of dit_rules.def. Those of the layout are compiled a second time over all
+ * parameters: they also decide whether a plan's memory can be computed. */
 
 enum {
     VALUE_MAX = 65536,

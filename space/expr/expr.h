@@ -48,7 +48,8 @@ struct dt_names {
 struct dt_names dt_expr_names(const struct dt_expr *expr);
 const char *dt_expr_text(const struct dt_expr *expr);
 
-/* *result is the value (comparisons give 0 or 1; a decimal gives whether it is not zero). DT_EUSAGE on division by zero or overflow, with a sentence. */
+/* *result is the value (comparisons give 0 or 1; a decimal gives whether it is not zero). DT_EUSAGE
+ * on division by zero or overflow, with a sentence. */
 dt_status dt_expr_eval(const struct dt_expr *expr, const int64_t values[],
                        int64_t *result) DT_MUST_CHECK;
 

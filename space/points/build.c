@@ -717,7 +717,8 @@ static dt_status seal_space(struct dt_space *space)
                                           : dt_no_memory(dt_diagram_enumerating);
 }
 
-/* *never: the condition of an axis holds for no values of those before it. One that cannot be enumerated may hold. */
+/* *never: the condition of an axis holds for no values of those before it. One that cannot be
+ * enumerated may hold. */
 static dt_status holds_never(const struct dt_space *space, int axis, bool *never)
 {
     DT_CLEANUP(dt_space_free_at) struct dt_space *before = NULL;

@@ -137,7 +137,8 @@ cudaError_t fake_wait_idle(struct fake_device *device, struct CUstream_st *strea
 /* launch.c: the CPU back end's device of a stream's thread */
 struct dt_device *fake_cpu(struct CUstream_st *stream);
 void fake_compute_close(struct CUstream_st *stream);
-/* *field, a pointer to `bytes` bytes, as the stream's device sees it; NULL stays. False: illegal. */
+/* *field, a pointer to `bytes` bytes, as the stream's device sees it; NULL
+ * stays. False: illegal. */
 bool fake_see_field(const struct CUstream_st *stream, const void *field, int64_t bytes);
 float fake_gelu(float x);
 struct fake_point *fake_point_new(void);

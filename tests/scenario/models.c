@@ -86,7 +86,8 @@ static double axes_ns(const struct scenario *scenario, const json_t *plan)
     return number_of(root, "base", 1e6) * (1 + away);
 }
 
-/* ---- "a", "b", "s": (a + b batch) (s + (1 - s) / ranks) seconds, in the place of dittune-worker */
+/* ---- "a", "b", "s": (a + b batch) (s + (1 - s) / ranks) seconds, in the
+ * place of dittune-worker */
 
 static json_t *law_parameters(const struct scenario *scenario)
 {

@@ -44,4 +44,7 @@ once 'files that change a session' 1
 once 'calls of JSON in tuner beside its codecs' 0
 once 'JSON in headers and sources of tuner/session beside its codec' 0
 once 'calls that read a journal' 8
+once 'comments that begin with of, what or as' 0
+once 'lines of comment wider than 100 columns' 0
+once 'static functions of one word' 0
 once 'literal facts of engines in Python' 0

@@ -30,7 +30,7 @@ static struct cudaOccDeviceProp device_of(int architecture)
     return device;
 }
 
-static int answer(void)
+static int answer_occupancy(void)
 {
     int architecture, registers, fixed, shared, threads;
     while (scanf("%d %d %d %d %d", &architecture, &registers, &fixed, &shared, &threads) == 5) {
@@ -57,7 +57,7 @@ static int answer(void)
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--occupancy") == 0)
-        return answer();
+        return answer_occupancy();
     struct dt_attention_instance it;
     for (int i = 0; dt_attention_instance(i, &it); i++)
         printf("%d %d %d %d %d %d\n", it.tile_q, it.tile_kv, it.stages, it.warps, it.head,

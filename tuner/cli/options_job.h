@@ -20,7 +20,8 @@ void dt_options_task(const struct dt_options *options, struct dt_task *task);
 dt_status dt_options_backend(const struct dt_options *options,
                              enum dt_backend_kind *kind) DT_MUST_CHECK;
 
-/* --machine: the job's space is that of the machine in the file; described must outlive dt_target_new. DT_EUSAGE, DT_EIO. */
+/* --machine: the job's space is that of the machine in the file; described must outlive
+ * dt_target_new. DT_EUSAGE, DT_EIO. */
 dt_status dt_options_machine(const struct dt_options *options, struct dt_described *described,
                              struct dt_job *job) DT_MUST_CHECK;
 

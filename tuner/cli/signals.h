@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* signals - Ctrl-C, kill and the end of a terminal
  *
- * A signal that the parent process ignores stays ignored: nohup ignores SIGHUP, and a shell without job control ignores
- * SIGINT for background processes.
+ * A signal that the parent process ignores stays ignored: nohup ignores SIGHUP, and a shell without
+ * job control ignores SIGINT for background processes.
  */
 #ifndef DT_TUNER_CLI_SIGNALS_H
 #define DT_TUNER_CLI_SIGNALS_H

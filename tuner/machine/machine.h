@@ -22,9 +22,9 @@
 
 #define DT_PROGRAM_ROOM 4096
 
-/* ---- back end: the cores, or the GPUs that `dittune-worker-cuda --devices` finds. GPUs are used by default where
- * there are any (--backend overrides it). Without a worker, driver or GPU plans run on cores, and
- * one sentence gives the reason. */
+/* ---- back end: the cores, or the GPUs that `dittune-worker-cuda --devices` finds. GPUs are used
+ * by default where there are any (--backend overrides it). Without a worker, driver or GPU plans
+ * run on cores, and one sentence gives the reason. */
 
 enum dt_backend_kind { DT_BACKEND_AUTO, DT_BACKEND_CPU, DT_BACKEND_CUDA };
 
@@ -179,7 +179,8 @@ dt_status dt_observer_others(struct dt_observer *observer, enum dt_gpu_company c
 dt_status dt_lock_measuring(int64_t patience_ns, void (*note)(const char *sentence),
                             bool *waited) DT_MUST_CHECK;
 
-/* ---- doctor: what keeps plans from running on this machine's GPUs, or makes them slower than they could be (docs/doctor.md)
+/* ---- doctor: what keeps plans from running on this machine's GPUs, or makes them slower than they
+ * could be (docs/doctor.md)
  *
  *     dt_doctor_facts(NULL, deadline_ns, &facts);                 -- or a file's
  *     dt_doctor_judge(facts, &findings);

@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- classes: which plans share a group, and what groups need: memory, and the time to load one */
+/* ---- classes: which plans share a group, and what groups need: memory, and
+ * the time to load one */
 
 /* Lines of an axis that sets several variables, or none of them. */
 static void list_variables(const struct dt_axis *axis, int64_t value, struct dt_text *out)
@@ -381,7 +382,8 @@ dt_status dt_rig_hosts_links(struct dt_rig *rig, int64_t deadline_ns, struct dt_
                                                       : DT_OK;
 }
 
-/* ---- GPUs: what the controller reads of those of a foreign worker, where the worker reports none */
+/* ---- GPUs: what the controller reads of those of a foreign worker, where
+ * the worker reports none */
 
 /* NULL: cores, or GPUs that the controller does not find. */
 static struct dt_observer *observer_of(struct dt_rig *rig)
@@ -972,7 +974,7 @@ static void judge_image(struct dt_rig *rig, const struct dt_outputs *image,
     if (image->ranks == 0 || right == NULL || right->rows != image->rows ||
         right->projections != image->projections)
         return;
-    struct dt_outputs first = *image; /* of a replica's outputs the first only */
+    struct dt_outputs first = *image; /* only the first of a replica's outputs */
     first.ranks = resident->replicas > 1 ? image->ranks : 1;
     resident->facts.image_error = largest_error(&first, right, &which);
     if (right->ranks > 1)

@@ -25,8 +25,8 @@ struct dt_measure {
     const char *output; /* write the network's output to this file; NULL: do not */
 };
 
-/* *result is initialised here and owned by the caller, also when the trial failed (which is data, DT_OK). DT_EINTR
- * after a signal. */
+/* *result is initialised here and owned by the caller, also when the trial failed (which is data,
+ * DT_OK). DT_EINTR after a signal. */
 dt_status dt_measure_plan(struct dt_rig *rig, const struct dt_point *point,
                           const struct dt_measure *how, struct dt_result *result) DT_MUST_CHECK;
 

@@ -13,7 +13,8 @@
 
 #define PATIENCE_NS (30 * DT_NS_PER_SECOND)
 
-/* ---- a Slurm allocation, as its variables name it (the manual page of salloc, "OUTPUT ENVIRONMENT VARIABLES") */
+/* ---- a Slurm allocation, as its variables name it (the manual page of salloc, "OUTPUT
+ * ENVIRONMENT VARIABLES") */
 
 /* Numbers for each node, in their order: "4(x2),1" is 4, 4, 1. Sets slots of the hosts; false: it
  * is not such a list, or for another number of nodes. */

@@ -29,7 +29,8 @@ void dt_replay_fini(struct dt_replay *replay);
 /* The session's target; NULL: none was read. */
 const struct dt_target *dt_replay_target(const struct dt_replay *replay);
 
-/* ---- a list: works that one command tunes one after the other, each in a session of its own (resume.c) */
+/* ---- a list: works that one command tunes one after the other, each in a session
+ * of its own (resume.c) */
 
 /* A list that is resumed. */
 struct dt_list {

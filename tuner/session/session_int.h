@@ -19,7 +19,8 @@ enum dt_entrant_role dt_trials_role(const struct dt_session *session, const stru
 /* The default, the baseline, the documented plan or --against. */
 bool dt_trials_is_known(const struct dt_session *session, const struct dt_point *point);
 
-/* ---- trials: runs plans one at a time and records the results: first the known plans, then those of the search */
+/* ---- trials: runs plans one at a time and records the results: first the known plans,
+ * then those of the search */
 
 /* On several hosts: measures the links, and says what they are. */
 dt_status dt_trials_links(struct dt_tuning *tuning) DT_MUST_CHECK;
@@ -61,7 +62,8 @@ dt_status dt_tuning_result(struct dt_tuning *tuning, enum dt_log_kind kind,
 /* Records the batches whose reference failed since the last record. */
 dt_status dt_tuning_references(struct dt_tuning *tuning) DT_MUST_CHECK;
 
-/* ---- visits: the incumbent is measured again while a session searches, as the machine may become slower or faster
+/* ---- visits: the incumbent is measured again while a session searches, as the machine may
+ * become slower or faster
  *
  * Plans are dropped when they are slower than the incumbent, whose samples may be minutes old. So
  * it is visited every few trials, and soon after each drop. When it takes longer than before,
@@ -97,7 +99,8 @@ dt_status dt_explore_more(struct dt_tuning *tuning, int64_t until_ns) DT_MUST_CH
 /* Records the search's end. */
 dt_status dt_explore_end(struct dt_tuning *tuning) DT_MUST_CHECK;
 
-/* ---- finals: from trials to a verdict: the shoot-out of the top candidates, then the final comparison */
+/* ---- finals: from trials to a verdict: the shoot-out of the top candidates, then
+ * the final comparison */
 
 /* Runs and records both. found: a plan that looks faster than what an earlier comparison found,
  * which stays where the new one finds nothing better; NULL: there was none. */
@@ -162,7 +165,8 @@ bool dt_verdict_default_usable(const struct dt_session *session);
  * default plan breaks. */
 bool dt_verdict_cannot_run(const struct dt_session *session, const struct dt_result *result);
 
-/* ---- doubts: why the figures of a session decide nothing (dt_session_doubt), and whether time would help */
+/* ---- doubts: why the figures of a session decide nothing (dt_session_doubt), and
+ * whether time would help */
 
 #define DT_NEED_SECONDS_MOST 60 /* longer budgets are whole minutes */
 
@@ -209,7 +213,8 @@ void dt_store_now(struct dt_tuning *tuning, int64_t wait_ns);
  * decided answer needs more than this session has, or, when it has ended, where it lacked time. */
 void dt_tuning_estimate(struct dt_tuning *tuning);
 
-/* ---- resume: goes on with a session of the same work that was killed, interrupted, or had too little time
+/* ---- resume: goes on with a session of the same work that was killed, interrupted,
+ * or had too little time
  *
  * Its records are read from its journal, judged again, and recorded by the new session: its
  * journal is then complete, and may be resumed itself. The time that it spent counts. A trial

@@ -367,7 +367,7 @@ void dt_http_answer_fini(struct dt_http_answer *answer)
     dt_text_fini(&answer->body);
 }
 
-/* What is asked, and where: the URL of an option, and the file of a request. */
+/* The request and its target: the URL of an option, and the file of a request. */
 
 #define FILE_MOST ((size_t)64 << 20)
 

@@ -31,8 +31,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- what a command measures: hello's "job", which is part of the key of what is stored, and the files it runs, which are
- * part of the fingerprint
+/* ---- what a command measures: hello's "job", which is part of the key of what is stored, and the
+ * files it runs, which are part of the fingerprint
  *
  * To add an option that changes what is measured: a row in make_job, and a
  * row in docs/command.md. */
@@ -150,8 +150,8 @@ static dt_status find_folder(const struct dt_run_setup *runs, char folder[PATH_R
     return check_text("the name of the current folder", folder);
 }
 
-/* *job: {"command", "time", "unit", "limits", "shell", "prepare", "folder"}, new; "unit" only where the number is a time that the output
- * has. DT_EUSAGE: a text that is too long or not UTF-8. */
+/* *job: {"command", "time", "unit", "limits", "shell", "prepare", "folder"}, new; "unit" only where
+ * the number is a time that the output has. DT_EUSAGE: a text that is too long or not UTF-8. */
 static dt_status make_job(const struct dt_run_setup *runs, json_t **job)
 {
     const struct dt_command_line *command = &runs->lines[DT_RUN_COMMAND],

@@ -260,9 +260,10 @@ static dt_status compare_arrays(struct array arrays[2], double *error)
     return DT_OK;
 }
 
-/* *error: the Euclidean norm of the difference over that of the reference; INFINITY where something is not finite. Booleans, integers, floats of 2, 4
- * and 8 bytes and complex numbers, in either byte order. DT_DONE, with the sentence, for arrays of
- * different shapes; DT_FAILED for files that are no arrays. */
+/* *error: the Euclidean norm of the difference over that of the reference; INFINITY where
+ * something is not finite. Booleans, integers, floats of 2, 4 and 8 bytes and complex numbers, in
+ * either byte order. DT_DONE, with the sentence, for arrays of different shapes; DT_FAILED for
+ * files that are no arrays. */
 static dt_status verify_npy(const char *path, const char *reference, double *error)
 {
     DT_CLEANUP(dt_fclose_at) FILE *file = NULL, *other = NULL;
@@ -690,7 +691,8 @@ dt_status dt_runs_limits(const struct dt_run_setup *runs, struct dt_run_plan *pl
     return DT_OK;
 }
 
-/* --cleanup also after a failure, but not without a controller. *again: it may go better the next time. */
+/* --cleanup also after a failure, but not without a controller. *again: it may go better the next
+ * time. */
 static dt_status run_once(const struct dt_run_setup *runs, struct dt_run_plan *plan,
                           struct dt_wire *wire, struct dt_tally *tally, struct dt_times *times,
                           bool *again)

@@ -802,8 +802,8 @@ static dt_status collect_values(const struct dt_timing *timing, const json_t *ho
     return DT_OK;
 }
 
-/* Of the last JSON, or what it is in. An earlier one that has the path is named, not read: it may
- * be of a warm-up. */
+/* Reads the last JSON, or the text that it is in. An earlier one that has the path is named, not
+ * read: it may be of a warm-up. */
 static dt_status read_json(const struct dt_timing *timing, const struct dt_text *text,
                            struct values *values)
 {

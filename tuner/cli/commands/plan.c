@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every plan that an engine takes of a published model, predicted for a machine that is not at hand, best first; or predictions held
- * against a table of measured times. Nothing is measured. */
+/* Every plan that an engine takes of a published model, predicted for a machine that is not at
+ * hand, best first; or predictions held against a table of measured times. Nothing is measured. */
 #include "base/array.h"
 #include "base/figures.h"
 #include "db/engines/engines.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum { SHOWN = 12, CLOSE_MOST = 3, START_S = 180 };
-#define TRIALS_SHARE 0.6 /* of a session's budget, before plans are compared */
+#define TRIALS_SHARE 0.6 /* share of a session's budget, before plans are compared */
 /* ---- what a number is */
 
 static const char *rate_basis(struct dt_rate rate)
@@ -25,7 +25,8 @@ static const char *rate_basis(struct dt_rate rate)
     return rate.measured > 0 ? "measured" : "datasheet";
 }
 
-/* Of a request: one that was given was measured, and scales the others. Its steps were not timed by themselves. */
+/* The basis of a request's time: one that was given was measured, and scales the others. Its steps
+ * were not timed by themselves. */
 static const char *request_basis(const struct dt_ranking *ranking, const struct dt_ranked *row)
 {
     const struct dt_anchor *anchor = &ranking->anchor;
@@ -71,7 +72,7 @@ static void add_name(const struct dt_ranking *ranking, const struct dt_ranked *r
         dt_text_add(out, " x %d", row->replicas);
 }
 
-/* Of the rows from `first` that are shown. */
+/* The widest name of the rows from `first` that are shown. */
 static int widest_name(const struct dt_ranking *ranking, size_t first)
 {
     size_t widest = sizeof "plan";
@@ -132,7 +133,7 @@ static void add_unknown(const struct dt_card *card, struct dt_text *out)
                     dt_text_at(&names));
 }
 
-/* What the times come from, each with what it is. */
+/* Adds the rates that the times come from, each with its basis. */
 static void add_rates(const struct dt_ranking *ranking, struct dt_text *out)
 {
     const struct dt_machine_card *machine = &ranking->machine;
@@ -165,7 +166,7 @@ static void add_rates(const struct dt_ranking *ranking, struct dt_text *out)
                 step_basis(ranking));
 }
 
-/* What all plans have, as the documented one. */
+/* Adds the words that all plans share with the documented one. */
 static void add_words(const struct dt_ranking *ranking, struct dt_text *out)
 {
     const char *compile = dt_json_text_at(ranking->words, "compile");
@@ -224,7 +225,8 @@ static void add_head(const struct dt_ranking *ranking, int width, struct dt_text
                 "limited by");
 }
 
-/* Of the 80 % interval of the ratio of two plans' times: what both predictions have wrong cancels. */
+/* The factor of the 80 % interval of the ratio of two plans' times: errors of
+ * both predictions cancel. */
 static double ratio_factor(const struct dt_ranked *a, const struct dt_ranked *b)
 {
     return dt_predict_factor(dt_predict_ratio_spread(&a->prediction, &b->prediction,
@@ -237,7 +239,7 @@ struct answer {
     double gain;                        /* how many times as fast as it another may be */
     /* the best, and those that may be faster, best first */
     const struct dt_ranked *close[CLOSE_MOST];
-    size_t count; /* of all of these */
+    size_t count; /* number of all of these */
 };
 
 static void take_close(const struct dt_ranked *row, struct answer *answer)
@@ -277,7 +279,8 @@ static void add_job(json_t *job, struct dt_text *out)
     dt_task_options(job, names, false, out);
 }
 
-/* " --devices 8", or " --hosts HOST1:8,HOST2:8" where some of the first plans are on several hosts. */
+/* " --devices 8", or " --hosts HOST1:8,HOST2:8" where some of the first plans
+ * are on several hosts. */
 static void add_machine(const struct dt_ranking *ranking, const struct answer *answer, size_t some,
                         struct dt_text *out)
 {
@@ -312,7 +315,7 @@ static void add_enough(const struct dt_ranking *ranking, const struct answer *an
     double share = answer->documented->value / ranking->rows[0].value;
     dt_text_add(out, "The documented plan is enough: ");
     add_plan(ranking, answer->documented->plan, out);
-    if (share < 1.0005) /* of ties the rule of thumb may put another first */
+    if (share < 1.0005) /* among ties the rule of thumb may put another first */
         dt_text_add(out, " %s of all that are predicted", the_best(ranking));
     else
         dt_text_add(out, " is within %.1f %% of the best", 100 * (share - 1));
@@ -325,7 +328,7 @@ static void add_enough(const struct dt_ranking *ranking, const struct answer *an
                          "against no measured time)\n");
 }
 
-/* Of a plan: thirty, of long ones what ten minutes have room for, at least eight. */
+/* Requests of a plan: thirty, of long ones as many as ten minutes have room for, at least eight. */
 static double requests_to_tell(double seconds)
 {
     return fmax(8, fmin(30, 600 / seconds));
@@ -454,9 +457,10 @@ static dt_status add_command(const struct dt_ranking *ranking, const struct dt_r
     return DT_OK;
 }
 
-/* What takes the answer's place under another job, machine or objective, if anything does. */
-static dt_status flip(struct dt_ranking changed, const struct answer *answer, const char *what,
-                      struct dt_text *out)
+/* Adds the plan that takes the answer's place under another job, machine or
+ * objective, if there is one. */
+static dt_status add_flip(struct dt_ranking changed, const struct answer *answer, const char *what,
+                          struct dt_text *out)
 {
     const struct dt_degrees before = changed.rows[0].degrees;
     struct dt_ranked documented = {.fit = DT_FITS_NOT};
@@ -484,17 +488,17 @@ static dt_status add_flips(const struct dt_ranking *ranking, const struct answer
         changed.machine.links[i].rate.sheet /= 4;
         changed.machine.links[i].rate.measured /= 4;
     }
-    DT_TRY(flip(changed, answer, "links at a quarter of their rate", &flips));
+    DT_TRY(add_flip(changed, answer, "links at a quarter of their rate", &flips));
     changed = *ranking;
     changed.job.guided = false;
     if (ranking->job.guided)
-        DT_TRY(flip(changed, answer, "guidance off", &flips));
+        DT_TRY(add_flip(changed, answer, "guidance off", &flips));
     changed = *ranking;
     changed.objective = strcmp(ranking->objective, "latency") == 0 ? "throughput" : "latency";
-    DT_TRY(flip(changed, answer,
-                strcmp(changed.objective, "latency") == 0 ? "one request at a time"
-                                                          : "requests waiting (throughput)",
-                &flips));
+    DT_TRY(add_flip(changed, answer,
+                    strcmp(changed.objective, "latency") == 0 ? "one request at a time"
+                                                              : "requests waiting (throughput)",
+                    &flips));
     if (flips.size == 0)
         dt_text_add(&flips, "none of links at a quarter of their rate, %sload",
                     ranking->job.guided ? "guidance off, " : "");
@@ -503,7 +507,8 @@ static dt_status add_flips(const struct dt_ranking *ranking, const struct answer
     return DT_OK;
 }
 
-/* The engine's words that a plan with a setting has more than one without: options, else keywords, else the plan's own. */
+/* The engine's words that a plan with a setting has more than one without: options, else keywords,
+ * else the plan's own. */
 static dt_status add_setting(const struct dt_ranking *ranking, const struct dt_ranked *row,
                              struct dt_text *out)
 {
@@ -622,7 +627,7 @@ static json_t *ratio_json(const struct dt_ranked *row, const struct dt_ranked *b
     return json_pack("[f, f, f]", ratio, ratio / factor, ratio * factor);
 }
 
-/* What its numbers are, and the rates that they come from. */
+/* The kinds of its numbers, and the rates that they come from. */
 static json_t *basis_json(const struct dt_ranking *ranking, const struct dt_ranked *row)
 {
     const struct dt_machine_card *machine = &ranking->machine;
@@ -708,7 +713,7 @@ static dt_status no_plan_fits(const struct dt_ranking *ranking)
                    dt_figure_bytes_of((int64_t)least->prediction.memory_bytes).text);
 }
 
-static dt_status show(const struct dt_options *options, struct dt_ranking *ranking)
+static dt_status show_ranking(const struct dt_options *options, struct dt_ranking *ranking)
 {
     struct dt_text text = {0};
     if (ranking->count == 0)
@@ -731,5 +736,5 @@ dt_status dt_command_plan(const struct dt_options *options)
         dt_print_note("--max-bytes %s changes nothing: a device has %s",
                       dt_figure_bytes_of(options->job.max_bytes).text,
                       dt_figure_bytes_of((int64_t)ranking.device_bytes).text);
-    return show(options, &ranking);
+    return show_ranking(options, &ranking);
 }

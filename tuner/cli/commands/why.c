@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The evidence for a stored plan, in sentences, from its journal or from the entry alone; nothing is measured. */
+/* The evidence for a stored plan, in sentences, from its journal or from the entry alone;
+ * nothing is measured. */
 #include "tuner/cli/page/page.h"
 #include "tuner/cli/print.h"
 

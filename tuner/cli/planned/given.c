@@ -157,7 +157,8 @@ static bool read_job(const struct dt_stored_entry *entry, struct dt_predict_job 
     return true;
 }
 
-/* Why it scales nothing that is asked; NULL: it does, and *given is set. text: room for the reason. */
+/* Why it scales nothing that is asked; NULL: it does, and *given is set. text:
+ * room for the reason. */
 static const char *read_entry(const json_t *json, const struct dt_given_asked *asked,
                               const char *family, struct dt_given *given, struct dt_text *text)
 {
@@ -193,7 +194,7 @@ static const char *read_entry(const json_t *json, const struct dt_given_asked *a
 }
 
 /* How far its number of tokens is from that which is asked, as a logarithm. */
-static double distance(const struct dt_predict_job *job, const struct dt_predict_job *asked)
+static double job_distance(const struct dt_predict_job *job, const struct dt_predict_job *asked)
 {
     return fabs(log2((double)dt_card_tokens(job->card, job->size) /
                      (double)dt_card_tokens(asked->card, asked->size)));
@@ -224,8 +225,8 @@ static dt_status find_entry(const struct dt_snapshot *snapshot, const char *word
         const char *reason = read_entry(json, asked, family, &other, &room);
         if (++named == 1 && reason != NULL)
             dt_text_add(&why, "%s", reason);
-        if (reason != NULL || (given->plan != NULL && distance(&other.job, asked->job) >=
-                                                          distance(&given->job, asked->job)))
+        if (reason != NULL || (given->plan != NULL && job_distance(&other.job, asked->job) >=
+                                                          job_distance(&given->job, asked->job)))
             continue;
         dt_given_fini(given);
         *given = other;

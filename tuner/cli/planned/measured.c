@@ -58,14 +58,14 @@ struct csv {
     int next, line; /* lines of the file: of `at`, and where the record began */
     bool open;      /* the record ends within quotes */
     char *fields[FIELDS_MOST];
-    int count, columns;          /* of the record, of the header */
+    int count, columns;          /* cells of the record, columns of the header */
     int column_at[COLUMN_COUNT]; /* the field of a column; -1: none */
     struct dt_card *cards;       /* all, owned */
     int card_count;
 };
 
-/* Splits the next record in place, without the blanks around its fields. A field in quotes may have commas and line feeds; a doubled
- * quote is one. False: the file is at its end. */
+/* Splits the next record in place, without the blanks around its fields. A field in quotes may have
+ * commas and line feeds; a doubled quote is one. False: the file is at its end. */
 static bool next_record(struct csv *csv)
 {
     bool more = *csv->at != '\0';
@@ -148,7 +148,7 @@ static void copy_text(char *to, size_t room, const char *text)
 }
 
 /* One of the words, separated by '|', is part of the text, case ignored. */
-static bool mentions(const char *text, const char *words)
+static bool text_mentions(const char *text, const char *words)
 {
     for (const char *at = words; *at != '\0';) {
         size_t size = strcspn(at, "|");
@@ -224,7 +224,8 @@ static bool word_is(const char *at, const char *words)
     return is_one_of(word, words);
 }
 
-/* A word behind the name and a dash makes it another model ("FLUX.2-klein"), unless it is a size, a date, a task or a format. */
+/* A word behind the name and a dash makes it another model ("FLUX.2-klein"), unless it is a size, a
+ * date, a task or a format. */
 static bool is_another(const char *behind)
 {
     static const char same[] = "diffusers|preview|t2v|i2v|ti2v|720p|480p|bf16|fp8|dev|text|with";
@@ -236,7 +237,8 @@ static bool is_another(const char *behind)
     return strspn(word, "0123456789") != size && !is_one_of(word, same);
 }
 
-/* Words of the alias that the text has, each anywhere; 0: not all, or the text names another model. Words for a task need not be there. */
+/* Words of the alias that the text has, each anywhere; 0: not all, or the text names another model.
+ * Words for a task need not be there. */
 static int alias_words(const char *alias, const char *text)
 {
     int count = 0;
@@ -289,7 +291,8 @@ struct shape {
     bool moved; /* to the nearest size that the model takes */
 };
 
-/* "832x480", "49 x 720 x 480": numbers with x, * or the sign of multiplication between. Returns their count. */
+/* "832x480", "49 x 720 x 480": numbers with x, * or the sign of multiplication between.
+ * Returns their count. */
 static int read_product(const char *at, long long numbers[3], const char **end)
 {
     int n = 0;
@@ -337,8 +340,8 @@ static void read_sides(const long long n[3], int count, struct shape *shape)
     }
 }
 
-/* One number and the word behind it: "81 frames", "50-step", "40+3 steps", "720p", "1024px", "2K", "5s"; alone and of an image it is a
- * side. */
+/* One number and the word behind it: "81 frames", "50-step", "40+3 steps", "720p", "1024px", "2K",
+ * "5s"; alone and of an image it is a side. */
 static void read_number(const struct dt_card *card, long long number, const char *end, bool apart,
                         struct shape *shape)
 {
@@ -470,12 +473,14 @@ static double told_bytes(const char *text)
     return 0;
 }
 
-/* The link that the row names, where it is not that of the card's neighbours: its rate, if the card has one. */
+/* The link that the row names, where it is not that of the card's neighbours: its rate,
+ * if the card has one. */
 static void read_link(const char *link, struct dt_measured_row *row)
 {
     struct dt_machine_card *machine = &row->machine;
-    bool pcie = mentions(link, "pcie|pci-e") || mentions(row->text.gpu, "pcie");
-    bool nvlink = mentions(link, "nvlink|nv18|nvswitch") || mentions(row->text.gpu, "nvl");
+    bool pcie = text_mentions(link, "pcie|pci-e") || text_mentions(row->text.gpu, "pcie");
+    bool nvlink =
+        text_mentions(link, "nvlink|nv18|nvswitch") || text_mentions(row->text.gpu, "nvl");
     enum dt_link told = pcie ? DT_LINK_pcie : DT_LINK_nvlink;
     if (pcie == nvlink || machine->pair == told)
         return;
@@ -521,12 +526,13 @@ static enum dt_metric metric_of(const char *text)
         {"e2e|end-to-end|end to end|latency|pipeline|total|request|wall|generat|inference|time",
          DT_METRIC_REQUEST}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (mentions(text, rows[i].words))
+        if (text_mentions(text, rows[i].words))
             return rows[i].metric;
     return strncasecmp(text, "vae", 3) == 0 ? DT_METRIC_VAE : DT_METRIC_NONE;
 }
 
-/* Seconds of a unit; 0: it is unknown. "s/step" and the like make a metric of steps one of a step. */
+/* Seconds of a unit; 0: it is unknown. "s/step" and the like make a metric of
+ * steps one of a step. */
 static double unit_seconds(const char *unit, enum dt_metric *metric)
 {
     static const struct {
@@ -550,7 +556,8 @@ static double unit_seconds(const char *unit, enum dt_metric *metric)
     return 0;
 }
 
-/* A number, in which commas may group three digits: "1,904.08". *end: behind it; the text itself: there is none. */
+/* A number, in which commas may group three digits: "1,904.08". *end: behind it; the text
+ * itself: there is none. */
 static double read_real(const char *text, const char **end)
 {
     char digits[64];
@@ -657,7 +664,7 @@ static dt_status read_degrees(const struct csv *csv, struct dt_measured_row *row
 /* ---- rows */
 
 /* "same", "as T6" and an empty text are those of a row before. */
-static const struct dt_measured_row *referred(const struct dt_timings *table, const char *text)
+static const struct dt_measured_row *referred_row(const struct dt_timings *table, const char *text)
 {
     const struct dt_measured_row *last = table->count > 0 ? &table->rows[table->count - 1] : NULL;
     const char *as = strstr(text, " as ");
@@ -669,13 +676,14 @@ static const struct dt_measured_row *referred(const struct dt_timings *table, co
     return NULL;
 }
 
-/* The first of two stages, whose plan and time the row's note gives: "stage 1 1.546 s". Its sides are half of the request's. */
+/* The first of two stages, whose plan and time the row's note gives: "stage 1 1.546 s". Its sides
+ * are half of the request's. */
 static void read_stage(const char *note, struct shape *shape, struct dt_measured_row *row)
 {
     const char *stage = strstr(note, "stage 1 ");
     char *end;
     double seconds = stage != NULL ? strtod(stage + 8, &end) : 0;
-    if (!mentions(row->text.model, "two-stage|two stage|2-stage"))
+    if (!text_mentions(row->text.model, "two-stage|two stage|2-stage"))
         return;
     row->unsure = true;
     if (!(seconds > 0 && seconds < 1e9) || strncmp(end, " s", 2) != 0) {
@@ -691,7 +699,7 @@ static void read_stage(const char *note, struct shape *shape, struct dt_measured
 /* Modes that the forms have no term for. */
 static bool has_modes(const char *text)
 {
-    return mentions(text, "cache|sparse|fp4|fp8|int8|int4|quant|sage|w8a8|mxfp|sliding|async");
+    return text_mentions(text, "cache|sparse|fp4|fp8|int8|int4|quant|sage|w8a8|mxfp|sliding|async");
 }
 
 static void read_job(const struct csv *csv, const char *sized_by, struct dt_measured_row *row)
@@ -706,15 +714,16 @@ static void read_job(const struct csv *csv, const char *sized_by, struct dt_meas
     row->known = true;
     read_stage(note, &shape, row);
     snprintf(engine, sizeof engine, "%.*s", (int)strcspn(row->text.engine, " "), row->text.engine);
-    bool compiled = mentions(model, "compil") || mentions(note, "compil");
+    bool compiled = text_mentions(model, "compil") || text_mentions(note, "compil");
     dt_engine_runs(engine, compiled, &row->job);
-    row->job.eager |= mentions(model, "eager") || mentions(note, "eager");
+    row->job.eager |= text_mentions(model, "eager") || text_mentions(note, "eager");
     row->job.size = shape.size;
     row->moved = shape.moved;
     row->job.steps = shape.steps;
     row->job.text_tokens = row->card.text_tokens;
-    row->job.guided = row->card.guidance == DT_GUIDANCE_CFG &&
-                      !mentions(model, "no guidance|no cfg|without guidance|without cfg|distill");
+    row->job.guided =
+        row->card.guidance == DT_GUIDANCE_CFG &&
+        !text_mentions(model, "no guidance|no cfg|without guidance|without cfg|distill");
     row->unsure |=
         has_modes(model) || !shape.sized || (!shape.stepped && row->metric == DT_METRIC_REQUEST);
 }
@@ -722,10 +731,12 @@ static void read_job(const struct csv *csv, const char *sized_by, struct dt_meas
 static void read_memory(const struct csv *csv, struct dt_measured_row *row)
 {
     const char *text = csv_field(csv, AT_memory), *note = csv_field(csv, AT_note);
-    double memory = read_real(text, NULL) * (mentions(text, "mb|mib") ? DT_GIB / 1024 : DT_GIB);
+    double memory =
+        read_real(text, NULL) * (text_mentions(text, "mb|mib") ? DT_GIB / 1024 : DT_GIB);
     if (memory > 0 && row->memory_bytes <= 0)
         row->memory_bytes = memory;
-    row->offloaded = mentions(note, "streamed|offload") || mentions(row->text.model, "offload");
+    row->offloaded =
+        text_mentions(note, "streamed|offload") || text_mentions(row->text.model, "offload");
 }
 
 static dt_status read_row(const struct csv *csv, struct dt_timings *table)
@@ -739,7 +750,7 @@ static dt_status read_row(const struct csv *csv, struct dt_timings *table)
     copy_text(text->engine, sizeof text->engine, csv_field(csv, AT_engine));
     copy_text(text->metric, sizeof text->metric, csv_field(csv, AT_metric));
     copy_text(text->gpu, sizeof text->gpu, gpu[0] == '\0' && last != NULL ? last->text.gpu : gpu);
-    const struct dt_measured_row *like = referred(table, model);
+    const struct dt_measured_row *like = referred_row(table, model);
     bool same = like != NULL && strstr(model, " as ") == NULL;
     copy_text(text->model, sizeof text->model, same ? like->text.model : model);
     const char *sized_by = like != NULL ? like->text.model : text->model;

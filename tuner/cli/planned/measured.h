@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* measured - a table of measured times (CSV), read as rows that predictions can be held against
  *
- * Columns, units and words of a table: docs/cost.md. Texts of models, devices and metrics are people's: what is not understood
- * leaves a row out, with the reason, and never gives it another meaning.
+ * Columns, units and words of a table: docs/cost.md. Texts of models, devices and
+ * metrics are people's: what is not understood leaves a row out, with the reason, and
+ * never gives it another meaning.
  *
  *     struct dt_timings table;
  *     DT_TRY(dt_measured_read("table.csv", &table));
@@ -57,10 +58,11 @@ struct dt_measured_row {
 struct dt_timings {
     struct dt_measured_row *rows; /* owned */
     int count;
-    const char *path; /* of the caller */
+    const char *path; /* the caller's */
 };
 
-/* DT_EUSAGE: a column, unit or number is not as expected, or there are no rows; DT_EIO. *table is set on success. */
+/* DT_EUSAGE: a column, unit or number is not as expected, or there are no rows; DT_EIO.
+ * *table is set on success. */
 dt_status dt_measured_read(const char *path, struct dt_timings *table) DT_MUST_CHECK;
 void dt_measured_fini(struct dt_timings *table);
 

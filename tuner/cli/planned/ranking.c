@@ -29,7 +29,7 @@ void dt_ranking_fini(struct dt_ranking *ranking)
     dt_ranking_drop(ranking);
 }
 
-static int degree(const json_t *plan, const char *name)
+static int degree_of(const json_t *plan, const char *name)
 {
     json_int_t value = json_integer_value(json_object_get(plan, name));
     return value > 1 && value < 1 << 16 ? (int)value : 1;
@@ -37,7 +37,7 @@ static int degree(const json_t *plan, const char *name)
 
 static struct dt_degrees degrees_of(const json_t *plan)
 {
-#define DT_PREDICT_DEGREE(name) .name = degree(plan, #name),
+#define DT_PREDICT_DEGREE(name) .name = degree_of(plan, #name),
     return (struct dt_degrees){DT_PREDICT_DEGREE_ROWS};
 #undef DT_PREDICT_DEGREE
 }
@@ -55,7 +55,7 @@ static double value_of(const struct dt_ranking *ranking, const struct dt_ranked 
     return strcmp(ranking->objective, "cost") == 0 ? seconds * row->prediction.devices : seconds;
 }
 
-/* As many as fit on the hosts; of plans on several hosts one on as many. */
+/* The number of replicas that fit on the hosts; for plans on several hosts one on as many. */
 static int replicas_of(const struct dt_machine_card *machine, const struct dt_prediction *p)
 {
     int each = machine->devices / p->devices;
@@ -104,8 +104,8 @@ void dt_ranking_fill(const struct dt_ranking *ranking, const json_t *plan, struc
     row->value = value_of(ranking, row);
 }
 
-/* What does not fit is last, by the bytes that it lacks. */
-static int better(const void *a, const void *b)
+/* Plans that do not fit are last, by the bytes that they lack. */
+static int compare_ranked(const void *a, const void *b)
 {
     const struct dt_ranked *x = a, *y = b;
     bool lacks = x->fit == DT_FITS_NOT, other = y->fit == DT_FITS_NOT;
@@ -116,7 +116,8 @@ static int better(const void *a, const void *b)
     return p < q ? -1 : p > q ? 1 : dt_predict_rule(&x->degrees, &y->degrees);
 }
 
-/* Of the best and those within DT_PREDICT_TIE of it the one of fewest devices, or that the rule of thumb prefers, comes first. */
+/* Puts first, among the best and those within DT_PREDICT_TIE of it, the one with fewest devices, or
+ * that the rule of thumb prefers. */
 static void settle_tie(struct dt_ranking *ranking)
 {
     size_t best = 0;
@@ -186,8 +187,8 @@ static void note_least(struct dt_ranking *ranking, const struct dt_ranked *row)
     ranking->lacks = true;
 }
 
-/* Of the plan's variants the best that fits. */
-static void mend(struct dt_ranking *ranking, struct dt_ranked *row)
+/* Takes the best of the plan's variants that fits. */
+static void mend_row(struct dt_ranking *ranking, struct dt_ranked *row)
 {
     struct dt_ranked *best = &ranking->mended[row->index];
     const json_t *variant;
@@ -208,13 +209,14 @@ static void mend(struct dt_ranking *ranking, struct dt_ranked *row)
     }
 }
 
-/* A plan that a setting makes fit takes its own place where no plan fits without one, or where it is better than all that do. */
+/* A plan that a setting makes fit takes its own place where no plan fits without one, or where it
+ * is better than all that do. */
 static void mend_all(struct dt_ranking *ranking)
 {
     double least = INFINITY;
     for (size_t i = 0; i < ranking->count; i++) {
         if (ranking->rows[i].fit == DT_FITS_NOT)
-            mend(ranking, &ranking->rows[i]);
+            mend_row(ranking, &ranking->rows[i]);
         else
             least = fmin(least, ranking->rows[i].value);
     }
@@ -243,7 +245,7 @@ static dt_status predict_all(struct dt_ranking *ranking)
     }
     DT_TRY(find_variants(ranking));
     mend_all(ranking);
-    qsort(ranking->rows, ranking->count, sizeof ranking->rows[0], better);
+    qsort(ranking->rows, ranking->count, sizeof ranking->rows[0], compare_ranked);
     if (ranking->count > 0 && ranking->rows[0].fit != DT_FITS_NOT)
         settle_tie(ranking);
     return DT_OK;
@@ -332,7 +334,7 @@ static dt_status check_given_plan(const struct dt_ranking *ranking, const char *
     json_array_foreach(export.unexpressed, i, row)
     {
         const char *name = dt_json_text_at(row, "name");
-        if (degree(plan, name) > 1)
+        if (degree_of(plan, name) > 1)
             return dt_fail(DT_EUSAGE, "--given '%.200s': %s has no degree '%s'", text,
                            ranking->engine, name);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ranking - every plan that an engine takes of a published model, predicted for a machine, best first
+/* ranking - every plan that an engine takes of a published model, predicted for
+ * a machine, best first
  *
  *     DT_CLEANUP(dt_ranking_fini) struct dt_ranking ranking = {.key = NULL};
  *     DT_TRY(dt_ranking_read(options, &ranking));
@@ -19,12 +20,13 @@ struct dt_ranked {
     const json_t *plan; /* borrowed */
     struct dt_degrees degrees;
     struct dt_prediction prediction;
-    double factor; /* of the 80 % interval */
-    double value;  /* of the objective: less is better */
+    double factor; /* factor of the 80 % interval */
+    double value;  /* the objective's: less is better */
     enum dt_fit fit;
     int replicas;
-    size_t index; /* of the plan among the engine's, without settings */
-    /* for a plan that lacks memory: the same with the cheapest setting that makes it fit; NULL: none */
+    size_t index; /* the plan's among the engine's, without settings */
+    /* for a plan that lacks memory: the same with the cheapest setting that
+     * makes it fit; NULL: none */
     const struct dt_ranked *mended;
 };
 
@@ -32,7 +34,7 @@ struct dt_ranked {
 struct dt_anchor {
     bool given;
     double scale;                    /* measured over predicted; 1: none was given */
-    struct dt_prediction prediction; /* of the measured plan */
+    struct dt_prediction prediction; /* the measured plan's */
     struct dt_degrees degrees;       /* its degrees */
     bool compiles;                   /* the plan is compiled */
     bool elsewhere;                  /* it was measured at another size */
@@ -58,12 +60,14 @@ struct dt_ranking {
     size_t left_out;
     struct dt_text left_why;
     struct dt_anchor anchor;
-    json_t *known;               /* what the engine's documentation says; NULL: nothing */
-    json_t *words;               /* of its plan, which all plans have where the engine takes them */
+    json_t *known; /* plans known from the engine's documentation; NULL: none */
+    /* words of its plan, which all plans have where the engine takes them */
+    json_t *words;
     struct dt_ranked documented; /* its plan; of plan NULL: there is none */
 };
 
-/* Of the options of `dittune plan`. The ranking must not move; owned by the caller also after an error. */
+/* Reads the options of `dittune plan`. The ranking must not move; owned by the caller
+ * also after an error. */
 dt_status dt_ranking_read(const struct dt_options *options,
                           struct dt_ranking *ranking) DT_MUST_CHECK;
 /* The same of a card and a machine that the ranking has already. */
@@ -71,8 +75,8 @@ dt_status dt_ranking_open(const struct dt_options *options,
                           struct dt_ranking *ranking) DT_MUST_CHECK;
 void dt_ranking_fini(struct dt_ranking *ranking);
 
-/* Of a copy whose job, machine or objective was changed: ranks the same plans again. The copy's rows are its own, which
- * dt_ranking_drop frees; all else is the original's. */
+/* Ranks the same plans again, for a copy whose job, machine or objective was changed. The copy's
+ * rows are its own, which dt_ranking_drop frees; all else is the original's. */
 dt_status dt_ranking_again(struct dt_ranking *copy) DT_MUST_CHECK;
 void dt_ranking_drop(struct dt_ranking *copy);
 
@@ -84,7 +88,7 @@ bool dt_ranking_is_enough(const struct dt_ranking *ranking);
 /* Predicts one plan, which is borrowed. */
 void dt_ranking_fill(const struct dt_ranking *ranking, const json_t *plan, struct dt_ranked *row);
 
-/* Of all hosts. */
+/* Devices of all hosts. */
 int dt_ranking_devices(const struct dt_machine_card *machine);
 struct dt_plans_wanted dt_ranking_wanted(const struct dt_ranking *ranking);
 

@@ -23,7 +23,8 @@ static bool is_group(const struct dt_measured_row *a, const struct dt_measured_r
     return same_job(&a->text, &b->text) && a->metric == b->metric;
 }
 
-/* Guidance is on where a plan of the same job splits it between devices, else where the row and its card have it. */
+/* Guidance is on where a plan of the same job splits it between devices, else where the row
+ * and its card have it. */
 static bool is_guided(const struct dt_timings *table, const struct dt_measured_row *of)
 {
     for (int k = 0; k < table->count; k++)
@@ -59,7 +60,8 @@ static double own_seconds(const struct dt_measured_row *row)
                                             : row->job.steps * p->step;
 }
 
-/* The table has the denoising time of the same plan too, which is scored in place of the request's. */
+/* The table has the denoising time of the same plan too, which is scored in
+ * place of the request's. */
 static bool has_steps(const struct dt_timings *table, const struct dt_measured_row *of)
 {
     for (int k = 0; k < table->count && of->metric == DT_METRIC_REQUEST; k++) {
@@ -130,9 +132,10 @@ static bool in_pair(const struct dt_timings *table, int k, const struct dt_measu
            row == least_of(table, row);
 }
 
-/* The plan that the rule of thumb prefers among those whose predicted times tie with the least; among equal ones the fastest. */
-static const struct dt_measured_row *pick(const struct dt_timings *table,
-                                          const struct dt_measured_row *of)
+/* The plan that the rule of thumb prefers among those whose predicted times tie with the least;
+ * among equal ones the fastest. */
+static const struct dt_measured_row *pick_row(const struct dt_timings *table,
+                                              const struct dt_measured_row *of)
 {
     const struct dt_measured_row *picked = NULL;
     double least = INFINITY;
@@ -175,7 +178,7 @@ bool dt_measured_pair(const struct dt_timings *table, int i, struct dt_scored_pa
     }
     if (pair->plans < 2)
         return false;
-    pair->picked = pick(table, of);
+    pair->picked = pick_row(table, of);
     pair->regret = pair->picked->seconds / pair->best->seconds - 1;
     pair->rule = pair->ruled->seconds / pair->best->seconds - 1;
     pair->random = sum / pair->plans / pair->best->seconds - 1;
@@ -229,7 +232,7 @@ static void score_ratios(const struct dt_timings *table, int i, struct dt_scores
     }
 }
 
-static int ascending(const void *a, const void *b)
+static int ascending_errors(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -258,7 +261,7 @@ void dt_measured_score(const struct dt_timings *table, const char *name, struct 
         scores->within_30 += fabs(error_of(row)) <= 0.3;
         scores->covered += dt_measured_covered(row);
     }
-    qsort(scores->errors, (size_t)scores->count, sizeof scores->errors[0], ascending);
+    qsort(scores->errors, (size_t)scores->count, sizeof scores->errors[0], ascending_errors);
 }
 
 double dt_scores_error(const struct dt_scores *scores, double share)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* score - predictions of plans held against a table of measured times: winners, errors, intervals, memory
+/* score - predictions of plans held against a table of measured times: winners,
+ * errors, intervals, memory
  *
- * The rows of one table, device, model and metric are a group. Its anchor is the row of fewest devices, of several the plan that the rule
- * of thumb prefers: the anchor's measured time over its predicted one scales the group's predictions. A pair is the rows of a group with
- * the same number of devices: random choice, the rule of thumb and the prediction each choose a plan of them.
+ * The rows of one table, device, model and metric are a group. Its anchor is the row of fewest
+ * devices, of several the plan that the rule of thumb prefers: the anchor's measured time over its
+ * predicted one scales the group's predictions. A pair is the rows of a group with the same number
+ * of devices: random choice, the rule of thumb and the prediction each choose a plan of them.
  */
 #ifndef DT_TUNER_CLI_PLANNED_SCORE_H
 #define DT_TUNER_CLI_PLANNED_SCORE_H
@@ -11,11 +13,12 @@
 #include "tuner/cli/options.h"
 #include "tuner/cli/planned/measured.h"
 
-/* Plans of a pair: the one measured best, the one predicted best, the one that the rule of thumb prefers. */
+/* Plans of a pair: the one measured best, the one predicted best, the one that the
+ * rule of thumb prefers. */
 struct dt_scored_pair {
     const struct dt_measured_row *first, *best, *picked, *ruled;
     int plans;
-    double regret, rule, random; /* of measured times, less 1; random: the mean's */
+    double regret, rule, random; /* from measured times, less 1; random: the mean's */
 };
 
 struct dt_scores {
@@ -43,7 +46,8 @@ void dt_measured_score(const struct dt_timings *table, const char *name, struct 
 /* The error that a share of the rows is within; NAN: there are no rows. */
 double dt_scores_error(const struct dt_scores *scores, double share);
 
-/* Prints the scores of a CSV file. DT_EUSAGE: it is not as expected, or has no rows to score; DT_EIO. */
+/* Prints the scores of a CSV file. DT_EUSAGE: it is not as expected, or has no
+ * rows to score; DT_EIO. */
 dt_status dt_score_table(const struct dt_options *options, const char *path) DT_MUST_CHECK;
 
 #endif

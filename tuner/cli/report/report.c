@@ -13,7 +13,8 @@
 
 #define INDENT 10 /* indent of plans */
 
-/* ---- plans in rows that fit 80 columns: a column has one unit, and each plan is on an indented line below its figures */
+/* ---- plans in rows that fit 80 columns: a column has one unit, and each plan is on an indented
+ * line below its figures */
 
 struct dt_table_row {
     const char *role;

@@ -31,7 +31,8 @@ void dt_report_warnings(const struct dt_result *result, struct dt_text *out);
 bool dt_report_cold(const struct dt_result *plan, const struct dt_result *one,
                     const struct dt_target *target, struct dt_text *out);
 
-/* ---- run: the report of `run` on a plan, or on a sweep of plans: an object for each plan, and text (docs/json.md) */
+/* ---- run: the report of `run` on a plan, or on a sweep of plans: an object for each plan,
+ * and text (docs/json.md) */
 
 /* The object of `run --json`; one: the 1-rank plan measured beside it, n is 0
  * without one. New reference. */

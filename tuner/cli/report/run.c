@@ -268,7 +268,8 @@ void dt_report_result(const struct dt_result *result, const struct dt_target *ta
     dt_report_warnings(result, out);
 }
 
-/* ---- lines fitted to measurements, as JSON and as a line of text each (docs/measuring-appendix.md, docs/json.md) */
+/* ---- lines fitted to measurements, as JSON and as a line of text each
+ * (docs/measuring-appendix.md, docs/json.md) */
 
 /* Fields common to all fits; `name` is that of the points' x. fitted: false with too few points. */
 static json_t *common_fit(const char *name, const double x[], const double seconds[],

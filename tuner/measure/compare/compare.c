@@ -18,7 +18,8 @@
 #define GAP_MOST_NS   (60 * DT_NS_PER_SECOND) /* between two sets */
 #define VISIT_SECONDS 0.02
 
-/* ---- visits: a plan made resident, and run for some steps in its turn. One that fails is no error: its result has the outcome */
+/* ---- visits: a plan made resident, and run for some steps in its turn. One that fails is no
+ * error: its result has the outcome */
 
 /* Runs steps whose times are no samples of the entrant's, into a result of their own; their
  * failure is the entrant's. */

@@ -39,7 +39,8 @@ struct dt_compare {
      * others are not known. */
     dt_status (*between)(void *keeper, int64_t until_ns);
     void *keeper;
-    /* *sets and the entrants hold sets that were made before, read back from a record: the next ones follow them. */
+    /* *sets and the entrants hold sets that were made before, read back from a record: the
+     * next ones follow them. */
     bool goes_on;
     /* (optional) Decides instead of tuner/measure/compare/judge_entrants.h, after each set; may
      * mark entrants as decided. */

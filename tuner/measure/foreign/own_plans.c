@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- values that hello writes as expressions, as in {"cfg": "1 + (guidance && devices % 2 == 0)"} */
+/* ---- values that hello writes as expressions, as in {"cfg": "1 + (guidance
+ * && devices % 2 == 0)"} */
 
 #define NAMES_MOST 96
 

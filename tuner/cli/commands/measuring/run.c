@@ -24,8 +24,9 @@
 #define WARM_SECONDS 1
 #define TRACE_STEPS  8
 
-/* ---- --trace: the parts of a step on each rank, as a file for Perfetto, and in figures. Ranks of a
- * host share its clock; those of other hosts are placed by the barrier that the step began with. */
+/* ---- --trace: the parts of a step on each rank, as a file for Perfetto, and in figures.
+ * Ranks of a host share its clock; those of other hosts are placed by the barrier that the step
+ * began with. */
 
 /* The worker's answer; a new reference, NULL where it has not one part a rank. */
 static json_t *trace_of(const struct dt_result *result)
