@@ -560,7 +560,8 @@ static dt_status landscape_make(const struct dt_table *table, struct dt_landscap
     struct making making = {.table = table, .landscape = landscape};
     if (landscape == NULL)
         return no_memory(&making);
-    snprintf(landscape->title, sizeof landscape->title, "%s", table->title);
+    snprintf(landscape->title, sizeof landscape->title, "%s",
+             table->title[0] != '\0' ? table->title : table->what);
     snprintf(landscape->device, sizeof landscape->device, "%s", table->device);
     snprintf(landscape->unit, sizeof landscape->unit, "%s", table->unit);
     landscape->seconds = table->seconds;

@@ -148,7 +148,8 @@ static dt_status read_row(const json_t *row, const char *what, struct dt_table *
     entry.outcome = outcome_of(invalidity);
     entry.cost = row_cost(times, table->seconds);
     if (entry.outcome == DT_TRIAL_OK && isnan(entry.value))
-        return dt_fail(DT_EUSAGE, "%s is correct and has no measurement of its objective", what);
+        return dt_fail(DT_EUSAGE, "%s is correct, and the value of its objective is %s", what,
+                       measured == NULL ? "missing" : "no number");
     if (entry.outcome == DT_TRIAL_OK && entry.value <= 0)
         return dt_fail(DT_EUSAGE,
                        "%s: its objective is %g, but only times above zero can be replayed", what,

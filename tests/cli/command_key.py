@@ -251,6 +251,17 @@ def sessions():
     t.check("but the same command with another space is no other command", "1 of other commands or workers left out; 1 checked: 1 unsupported" in done.out, done)
 
 
+def elsewhere():
+    """A check that does not find the space names the folder in which the entry was tuned."""
+    t.write("small.json", {"parameters": {"a": [1, 4], "b": [1]}})
+    asked = ("--command", COMMAND, "--space", "../small.json", "--time", PREFILL)
+    t.exits("a space beside the folder", t.tool("tune", *asked, "--devices", "2", "--budget", "60s", "--db", t.path / "small", cwd=here), 0, out="Stored.")
+    (t.path / "far/away").mkdir(parents=True)
+    done = t.tool("check", "--db", t.path / "small", "--budget", "5s", cwd=t.path / "far/away")
+    text = " ".join(done.out.split())
+    t.check("is not found from another", done.code == 5 and "../small.json" in text and f"it was tuned in the folder {here}" in text, done)
+
+
 def large():
     """A space of more than a mebibyte, with three plans, that grows by a value."""
     first = f"0000-{'x' * 50}"
@@ -273,6 +284,6 @@ script(here / "run.sh")
 space()
 tuned = t.tool("tune", *how(), "--devices", "2", "--budget", "60s", cwd=here)
 t.check("a session is stored", tuned.code == 0 and "Look it up: " in tuned.out, tuned)
-for part in (measured, folders, spaces, constants, shown, unlike, many, changed, sessions, large):
+for part in (measured, folders, spaces, constants, shown, unlike, many, changed, sessions, elsewhere, large):
     part()
 t.finish()

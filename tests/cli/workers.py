@@ -117,7 +117,7 @@ def devices(t):
     t.check("and found by what is printed", found.code == 0 and found.json["tier"] == "exact"
             and found.json["plan"] == {"ranks": more} and found.json["key"]["devices"] == more, found)
     t.exits("space leaves them out, and says by which rule", t.tool("space", "--worker", t.worker, "--devices", 1), 0,
-            out=["1 feasible plans among 2", "the number of devices, 1 (--devices)"])
+            out=["1 feasible plan among 2", "the number of devices, 1 (--devices)"])
     limited = t.tool("run", "--worker", t.worker, "--plan", f"ranks={more}", "--devices", 1)
     t.exits("run takes no such plan", limited, 3, err=["the number of devices, 1", f"ranks={more}"])
     t.exits("unless --devices is left to it", t.tool("run", "--worker", t.worker, "--plan", f"ranks={more}"), 0)

@@ -126,6 +126,7 @@ def texts(good):
         "deep": b'{"cache": ' + b"[" * 1000 + b"]" * 1000 + b"}",
         "values": b'{"cache": {}, "x": [' + b"1," * 17000000 + b"1]}",
         "t4": b'{"results": [{"configuration": {"a": 1}, "times": {}, "invalidity": "correct"}]}',
+        "t4_text": b'{"results": [{"configuration": {"a": 1}, "times": {}, "invalidity": "correct", "measurements": [{"name": "time", "value": "5"}]}]}',
         "t4_kind": b'{"results": [5]}', "journal": journal, "journal_cut": journal[:25]}
 
 

@@ -286,6 +286,18 @@ static dt_status other_hosts(struct dt_check_entry *entry)
                            (long long)key_of(entry)->hosts, (long long)key_of(entry)->slots, given);
 }
 
+/* A command's files are looked for in this folder, not in the one in which it was tuned. */
+static dt_status settle_unopened(struct dt_check_entry *entry)
+{
+    const char *folder = dt_json_text_at(key_of(entry)->job, "folder");
+    char here[PATH_MAX];
+    bool elsewhere =
+        folder[0] == '/' && getcwd(here, sizeof here) != NULL && strcmp(here, folder) != 0;
+    return dt_check_settle(entry, DT_CHECK_NOT_CHECKED, "%.250s%s%s", dt_message(),
+                           elsewhere ? "; it was tuned in the folder " : "",
+                           elsewhere ? folder : "");
+}
+
 static dt_status make_target(struct dt_check_entry *entry)
 {
     const struct dt_check_key *key = key_of(entry);
@@ -302,7 +314,7 @@ static dt_status make_target(struct dt_check_entry *entry)
     if (status == DT_OK && entry->opts->job.reserve_bytes > 0) /* today's; the key is the entry's */
         status = dt_target_hold_back(entry->target, entry->opts->job.reserve_bytes);
     if (is_of_entry(status))
-        return dt_check_settle(entry, DT_CHECK_NOT_CHECKED, "%s", dt_message());
+        return settle_unopened(entry);
     DT_TRY(status);
     const char *field = dt_check_differs(stored->key, entry->target->identity.key);
     if (field != NULL)

@@ -63,8 +63,9 @@ static void describe_space(const char *title, const struct dt_space *space, stru
 {
     dt_text_add(out, "%s\n", title);
     if (dt_space_count(space) >= 0)
-        dt_text_add(out, "%lld feasible plans among %.0f\n\nparameters:\n",
-                    (long long)dt_space_count(space), dt_space_cartesian(space));
+        dt_text_add(out, "%lld feasible plan%s among %.0f\n\nparameters:\n",
+                    (long long)dt_space_count(space), dt_space_count(space) == 1 ? "" : "s",
+                    dt_space_cartesian(space));
     else
         dt_text_add(out,
                     "about %.2g feasible plans among %.3g: too many to count, they can only be "
