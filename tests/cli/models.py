@@ -169,6 +169,8 @@ def memory():
             t.check(f"{engine} in {limit} bytes: the plans that fit", sorted(map(str, full)) == sorted(map(str, want)), (len(full), len(want)))
     card = json.loads((SOURCE / "model/cards/flux.1-dev.json").read_text())
     t.write("unknown.json", {**card, "parameters": {**parts, "vae": None}})
+    t.exits("which weights count", t.tool("models", "flux.2-dev", "--max-bytes", "48GiB", "--devices", 8), 0,
+            out=["plans whose weights fit into 48 GiB a device", f"whole on each ({24.09e9 * 2 / 2 ** 30:.1f} GiB)"])
     t.exits("a part of unknown size", t.tool("models", t.path / "unknown.json", "--max-bytes", "80GiB"), 2, err="--max-bytes cannot be checked")
 
 

@@ -170,6 +170,14 @@ static dt_status each_engine(const struct question *question, json_t *answer, st
     dt_text_add(out, "\nengine                    plans  degrees (on up to %lld devices)\n",
                 (long long)question->wanted.devices);
     json_array_foreach(engines, i, engine) DT_TRY(add_engine(question, engine, rows, out));
+    if (question->max_bytes > 0) {
+        dt_text_add(out, "\nplans whose weights fit into ");
+        dt_figure_bytes(question->max_bytes, out);
+        dt_text_add(out, " a device, with VAE and text encoder whole on each (");
+        dt_figure_bytes(dt_card_weight_bytes(&question->card, INT32_MAX), out);
+        dt_text_add(out, ");\n`dittune plan` counts the memory of a step, too, and names settings "
+                         "that make a plan fit\n");
+    }
     json_object_set(answer, "engines", rows);
     return DT_OK;
 }
