@@ -100,16 +100,22 @@ enum dt_verdict dt_verdict_of(const char *text)
     return DT_VERDICT_NONE;
 }
 
+bool dt_stored_has_hard(const json_t *hard, const json_t *part)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)part, name, value)
+    {
+        const json_t *its = json_object_get(hard, name);
+        if (!json_equal(value, its) && (its != NULL || strcmp(name, DT_HARD_CPU) != 0))
+            return false;
+    }
+    return json_is_object(hard) && json_is_object(part);
+}
+
 bool dt_stored_same_hard(const json_t *one, const json_t *other)
 {
-    if (json_equal(one, other))
-        return true;
-    json_auto_t *mine = json_copy((json_t *)one), *its = json_copy((json_t *)other);
-    if (json_object_get(mine, DT_HARD_CPU) == NULL || json_object_get(its, DT_HARD_CPU) == NULL) {
-        json_object_del(mine, DT_HARD_CPU);
-        json_object_del(its, DT_HARD_CPU);
-    }
-    return mine != NULL && its != NULL && json_equal(mine, its);
+    return dt_stored_has_hard(one, other) && dt_stored_has_hard(other, one);
 }
 
 int64_t dt_image_ns(const struct dt_image_time *image, int64_t step_ns, int batch)

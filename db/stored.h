@@ -55,6 +55,8 @@ int dt_stored_evidence(const struct dt_stored_entry *one, const struct dt_stored
  * sides have it: the processor's family, model and stepping. */
 #define DT_HARD_CPU "cpu"
 bool dt_stored_same_hard(const json_t *one, const json_t *other);
+/* Each field of part, which may lack some, is that of hard. */
+bool dt_stored_has_hard(const json_t *hard, const json_t *part);
 
 /* Nanoseconds of a whole batch of images whose step takes step_ns; without text encoder and VAE
  * where they are not known. */

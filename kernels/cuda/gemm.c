@@ -136,7 +136,7 @@ struct dt_linear {
 #define WARM_NS                                                                                    \
     10000000 /* the device computes so long before: an idle GPU raises its clock in steps */
 #define WINDOW_NS  300000   /* time of a proposal in a round */
-#define MANY_FLOPS 1e11     /* operations of a product that is not measured */
+#define MANY_FLOPS 1e11     /* operations from which a product is not measured */
 #define ENOUGH_NS  60000000 /* for one shape, after the first round */
 #define CLOSE      1.02     /* an earlier proposal is kept when it takes at most this much longer */
 

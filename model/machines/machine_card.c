@@ -358,7 +358,7 @@ static dt_status parse_card(const char *text, const char *what, struct dt_machin
 static bool is_file(const char *name)
 {
     size_t size = strlen(name);
-    return size >= 5 && strcmp(name + size - 5, ".json") == 0;
+    return strchr(name, '/') != NULL || (size >= 5 && strcmp(name + size - 5, ".json") == 0);
 }
 
 /* A card's name with a number before or after it, "h100x8" or "8 x h100": the

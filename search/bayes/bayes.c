@@ -62,7 +62,7 @@ struct bayes {
     struct dt_kernel spread; /* distances of the design */
     int models;              /* 1 without a prior */
     struct dt_process model[MODELS];
-    double weight; /* share of the prior, see WARM */
+    double weight; /* weight of the model WARM */
     struct dt_hint hint;
     struct dt_memory memory;
     struct dt_vote vote; /* for the probability of success */

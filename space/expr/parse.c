@@ -295,8 +295,7 @@ static dt_status unknown_name(struct dt_parser *parser, const char *text)
                              "values, or write range(1, 9)",
                              name);
     if (near == NULL && is_joined(longer)) {
-        bool known =
-            false; /* whether the first of the joined words is a name, and the second is not */
+        bool known = false; /* the first of the joined words */
         for (int i = 0; i < parser->name_count; i++)
             known = known || strcmp(parser->names[i], name) == 0;
         return known ? DT_PARSE_FAIL(parser, start, "unknown name '%s'", longer)

@@ -293,8 +293,10 @@ def with_a_setting():
 def bad_input():
     for machine, words in (("9xh100", "1 to 8 devices; several hosts are 2x8xh100"), ("0x8xh100", "0 hosts of 8 devices, expected 1 to 32"),
                            ("2x0xh100", "1 to 8 devices"), ("64x8xh100", "64 hosts of 8 devices, expected 1 to 32"),
-                           ("2x2x8xh100", "has three counts"), ("2x8xl20", "has no links.network"), ("2x", "no card of the machine ''")):
+                           ("2x2x8xh100", "has three counts"), ("2x8xl20", "has no links.network"), ("2x", "no card of the machine ''"),
+                           (SOURCE / "README.md", "README.md is not valid JSON")):
         t.exits(f"--machine {machine}", plan("--machine", machine), 2, words)
+    t.exits("a file that is not there", plan("--machine", "/none/h100"), 74, "cannot read the machine's card /none/h100: No such file")
     for machine, words in (("8x4090", "did you mean '8xrtx-4090'?"), ("h100x8", "did you mean '8xh100'?"), ("8 x H100", "did you mean '8xh100'?"),
                            ("8h100", "did you mean '8xh100'?"), ("2xh100x4", "did you mean '2x4xh100'?"), ("h20-3e:2", "did you mean '2xh20-3e'?"),
                            ("4xNVIDIA H100 80GB", "did you mean '4xh100'?"), ("8xh10", "did you mean '8xh100'?"), ("h100x8x8", "no card of the machine 'h100x8x8'")):

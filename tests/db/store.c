@@ -73,6 +73,27 @@ static json_t *entry_of(int i)
     return entry;
 }
 
+/* The processor's family counts where both sides have it; every other field on both sides. */
+static void hardware_of_before_matches(void **state)
+{
+    static const char *const texts[] = {
+        "{\"device\":\"A\",\"cores\":2}", "{\"device\":\"A\",\"cores\":2,\"cpu\":\"25.1.1\"}",
+        "{\"device\":\"A\",\"cores\":2,\"cpu\":\"25.17.1\"}",
+        "{\"device\":\"A\",\"cpu\":\"25.1.1\"}", "{\"device\":\"A\"}"};
+    static const char *const same[] = {"11100", "11000", "10100", "00011", "00011"};
+    static const char *const within[] = {"11111", "11011", "10101", "00011", "00011"};
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        for (int k = 0; k < 5; k++) {
+            json_auto_t *one = json_loads(texts[i], 0, NULL),
+                        *other = json_loads(texts[k], 0, NULL);
+            assert_int_equal(dt_stored_same_hard(one, other), same[i][k] == '1');
+            assert_int_equal(dt_stored_has_hard(one, other), within[i][k] == '1');
+        }
+    }
+    assert_false(dt_stored_same_hard(NULL, NULL));
+}
+
 static void better_evidence_stays(void **state)
 {
     (void)state;
@@ -393,6 +414,7 @@ int main(void)
         TEST(round_trip),
         TEST(missing_directory_is_empty),
         TEST(better_evidence_stays),
+        cmocka_unit_test(hardware_of_before_matches),
         TEST(same_key_is_replaced),
         TEST(other_hardware_is_another_entry),
         TEST(keys_are_canonical),

@@ -191,16 +191,8 @@ struct selection {
 /* The other fields of an entry's hard fingerprint are compared after making its target. */
 static bool is_this_machine(const struct selection *selection, const struct dt_check_item *item)
 {
-    const char *name;
-    json_t *value, *mine = item->key.gpus > 0 ? selection->gpus : selection->hard;
-    bool equal = mine != NULL;
-    json_object_foreach(mine, name, value)
-    {
-        const json_t *its = json_object_get(item->entry.fingerprint.hard, name);
-        equal =
-            equal && (json_equal(value, its) || (its == NULL && strcmp(name, DT_HARD_CPU) == 0));
-    }
-    return equal;
+    const json_t *mine = item->key.gpus > 0 ? selection->gpus : selection->hard;
+    return dt_stored_has_hard(item->entry.fingerprint.hard, mine);
 }
 
 static bool is_text(const json_t *job, const char *name, const char *wanted)

@@ -29,7 +29,7 @@ static bool is_on_engine(const char *wanted, const struct dt_entry_timeline *lin
 
 bool dt_timeline_is_of(const struct dt_entry_timeline *line, const json_t *key, const json_t *hard)
 {
-    return dt_check_differs(line->key, key) == NULL && dt_check_differs(line->hard, hard) == NULL;
+    return dt_check_differs(line->key, key) == NULL && dt_stored_same_hard(line->hard, hard);
 }
 
 /* The line of this entry, perhaps a new one that takes what the entry holds. NULL: the filter

@@ -22,7 +22,7 @@ static bool is_same_work(const json_t *mine, const json_t *other)
     static const char *const free_to_differ[] = {"batch",          "devices",       "max_bytes",
                                                  "max_latency_ns", "reserve_bytes", "lossy",
                                                  "objective",      "space"};
-    json_auto_t *a = json_copy((json_t *)mine), *b = json_copy((json_t *)other);
+    json_auto_t *a = dt_json_copy(mine), *b = dt_json_copy(other);
     for (size_t i = 0; i < sizeof free_to_differ / sizeof free_to_differ[0]; i++) {
         json_object_del(a, free_to_differ[i]);
         json_object_del(b, free_to_differ[i]);
@@ -38,7 +38,7 @@ static bool is_wanted(const struct dt_evidence *wanted, const struct dt_outline 
         return false;
     if (wanted->target != NULL)
         return is_same_work(wanted->target->identity.key, outline->key) &&
-               json_equal(wanted->target->identity.hard, hard);
+               dt_stored_same_hard(wanted->target->identity.hard, hard);
     const char *engine = dt_json_text_at(hard, "engine");
     const char *model = dt_json_text_at(json_object_get(outline->key, "job"), "model");
     size_t size = strcspn(wanted->engine, ":"); /* workers store no version */

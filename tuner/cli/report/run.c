@@ -553,7 +553,7 @@ static void add_other_kinds(const struct dt_sweep *sweep, const json_t *row, jso
                 break;
         if (k < before)
             continue;
-        json_t *copy = json_copy((json_t *)fit);
+        json_t *copy = dt_json_copy(fit);
         json_object_set_new(copy, "at", json_sprintf("%s=%.0f", name, number_at(row, name)));
         json_array_append_new(list, copy);
     }

@@ -535,6 +535,6 @@ bool dt_resume_same_work(const struct dt_outline *outline, const struct dt_targe
 bool dt_resume_same_machine(const struct dt_outline *outline, const struct dt_session *session)
 {
     const json_t *machine = outline->fingerprint;
-    return json_equal(json_object_get(machine, "hard"), session->fingerprint.hard) &&
+    return dt_stored_same_hard(json_object_get(machine, "hard"), session->fingerprint.hard) &&
            json_equal(json_object_get(machine, "soft"), session->fingerprint.soft);
 }

@@ -381,7 +381,8 @@ def save(modules, descriptor):
             from accelerate.hooks import remove_hook_from_module
             remove_hook_from_module(module, recurse=True)
         module.to("cpu")
-    torch.serialization.set_crc32_options(False)  # what is read again at once
+    if hasattr(torch.serialization, "set_crc32_options"):  # PyTorch 2.6; the file is read again at once
+        torch.serialization.set_crc32_options(False)
     try:
         with os.fdopen(os.dup(descriptor), "wb") as out:
             torch.save(modules, out)
